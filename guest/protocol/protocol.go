@@ -1,0 +1,249 @@
+// Package protocol is what travels between the host and the helper inside the guest. It is the only package
+// that both sides import.
+//
+// The host runs `hermes-box-guest VERB` over ssh, as root through sudo where the verb changes something. A
+// request, if the verb takes one, is one JSON object on stdin. The answer is NDJSON on stdout: any number of
+// messages with an Event, then exactly one with a Result or an Error. Nothing else is ever written to stdout;
+// stderr is for people. Unknown fields are refused by both sides: host and helper are built together.
+package protocol
+
+import "encoding/json"
+
+// Version is raised with every change to this package. Host and helper must agree exactly.
+const Version = 1
+
+// Paths inside the guest that both sides name.
+const (
+	HelperPath = "/usr/local/libexec/hermes-box-guest"
+	StateDir   = "/var/lib/hermes-box"
+	DataDir    = "/data"
+)
+
+// Verbs of the helper.
+const (
+	VerbHello     = "hello"     // -> Hello; needs no privilege
+	VerbReceive   = "receive"   // stdin: tar of objects -> Received
+	VerbBootstrap = "bootstrap" // Bootstrap -> Bootstrapped
+	VerbApply     = "apply"     // Transaction -> Applied
+	VerbRecover   = "recover"   // -> Recovered; finishes or undoes an interrupted apply
+	VerbStart     = "start"     // -> Status; starts the services that are applied
+	VerbQuiesce   = "quiesce"   // -> Quiesced; stops services, syncs the data disk
+	VerbStatus    = "status"    // -> Status; needs no privilege
+	VerbLogs      = "logs"      // LogRequest -> raw text instead of NDJSON
+)
+
+// Message is one line of an answer; exactly one field is set.
+type Message struct {
+	Event  *Event          `json:"event,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
+}
+
+// Phases of installing a release, in order.
+const (
+	PhaseStage    = "stage"
+	PhaseSmoke    = "smoke"
+	PhaseActivate = "activate"
+	PhaseHealth   = "health"
+)
+
+// States of a phase.
+const (
+	Started = "started"
+	Done    = "done"
+	Failed  = "failed"
+	Skipped = "skipped" // already as wanted
+	Undone  = "undone"
+)
+
+// Event says how far a verb is. Component is empty for work on the whole guest, whose Phase is then a short
+// name such as "format", "mount" or "packages". Done and Total count bytes where bytes move.
+type Event struct {
+	Component string `json:"component,omitempty"`
+	Phase     string `json:"phase,omitempty"`
+	State     string `json:"state,omitempty"`
+	Line      string `json:"line,omitempty"` // a line for the log
+	Done      int64  `json:"done,omitempty"`
+	Total     int64  `json:"total,omitempty"`
+}
+
+// Error is a failure the helper can name. Code is one of the product's error codes.
+type Error struct {
+	Code      string `json:"code"` // invalid_input, integrity_failed, health_failed, external_failed, preflight_failed
+	Message   string `json:"message"`
+	Hint      string `json:"hint,omitempty"`
+	Component string `json:"component,omitempty"`
+	Phase     string `json:"phase,omitempty"`
+	Output    string `json:"output,omitempty"` // last lines of the command that failed
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Hello is the handshake.
+type Hello struct {
+	Protocol     int      `json:"protocol"`
+	Helper       string   `json:"helper"` // sha256:<hex> of the running executable
+	Arch         string   `json:"arch"`
+	BootID       string   `json:"boot_id"`
+	Bootstrapped bool     `json:"bootstrapped"`
+	DataUUID     string   `json:"data_uuid,omitempty"` // of the mounted /data
+	Objects      []string `json:"objects"`             // digests already received and whole
+}
+
+// Received answers VerbReceive. Each entry of the tar on stdin is a regular file named "sha256/<hex>" or
+// "sha512/<hex>"; it is written beside, hashed as it comes, synced and renamed. A wrong digest fails the verb
+// and leaves no object of that name.
+type Received struct {
+	Objects int   `json:"objects"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// Bootstrap makes a fresh root into a box. It can be run again: what is done is skipped.
+//
+// Format permits formatting the data disk, and only a provably blank one. With Format false, or where the disk
+// is not blank, the disk must already carry DataUUID.
+type Bootstrap struct {
+	Box        string    `json:"box"`
+	DataDevice string    `json:"data_device"` // "/dev/vdb"
+	DataUUID   string    `json:"data_uuid,omitempty"`
+	Format     bool      `json:"format"`
+	Ports      Ports     `json:"ports"`
+	Packages   []Package `json:"packages,omitempty"`
+}
+
+// Ports are guest loopback ports, the same numbers as on the host.
+type Ports struct {
+	Executor  int `json:"executor"`
+	Dashboard int `json:"dashboard"`
+}
+
+// Package is an OS package whose archive has been received.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+}
+
+// Bootstrapped answers VerbBootstrap.
+type Bootstrapped struct {
+	DataUUID  string   `json:"data_uuid"`
+	Formatted bool     `json:"formatted"`
+	Packages  []string `json:"packages"` // installed by this run
+}
+
+// Transaction is one change of what is applied: the named components, one at a time and in order. Lock is the
+// canonical text of the lock they come from; it becomes applied.lock when all are healthy.
+type Transaction struct {
+	ID         string      `json:"id"`
+	Lock       string      `json:"lock"`
+	Components []Component `json:"components"`
+	Ports      Ports       `json:"ports"`
+}
+
+// Component is a release to install. Python is set for hermes alone.
+type Component struct {
+	Name      string     `json:"name"`
+	Version   string     `json:"version"`
+	Source    string     `json:"source"`
+	Artifacts []Artifact `json:"artifacts"`
+	Python    *Python    `json:"python,omitempty"`
+}
+
+// Python is the interpreter of a release; Artifact empty means the guest's own.
+type Python struct {
+	Version  string `json:"version"`
+	Artifact string `json:"artifact,omitempty"`
+}
+
+// Artifact is a received object. For an OCI image Digest is that of the manifest and Blobs are its config and
+// layers, each an object of its own.
+type Artifact struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+	Blobs  []Blob `json:"blobs,omitempty"`
+}
+
+// Blob is a part of an OCI image.
+type Blob struct {
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// Applied answers VerbApply.
+type Applied struct {
+	ID         string             `json:"id"`
+	Components []AppliedComponent `json:"components"`
+}
+
+// AppliedComponent is what applied.json records of a component after a healthy activation.
+type AppliedComponent struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Digest   string `json:"digest"` // identifies the release's artifacts: sha256 over their digests, in order
+	Previous string `json:"previous,omitempty"`
+	At       string `json:"at"` // RFC 3339, UTC
+}
+
+// Recovered answers VerbRecover.
+type Recovered struct {
+	Action string `json:"action"` // none, finished, undone
+	Detail string `json:"detail,omitempty"`
+}
+
+// Quiesced answers VerbQuiesce.
+type Quiesced struct {
+	Stopped []string `json:"stopped"`
+}
+
+// LogRequest asks for the log of "hermes", "executor" or "recovery".
+type LogRequest struct {
+	Source string `json:"source"`
+	Lines  int    `json:"lines"`
+	Follow bool   `json:"follow"`
+}
+
+// Status is all that one look inside tells.
+type Status struct {
+	Protocol    int               `json:"protocol"`
+	OS          string            `json:"os"`
+	Arch        string            `json:"arch"`
+	Kernel      string            `json:"kernel"`
+	Uptime      int64             `json:"uptime"` // seconds
+	Now         string            `json:"now"`    // guest clock, RFC 3339 with nanoseconds
+	CPUs        int               `json:"cpus"`
+	Load        float64           `json:"load"` // one minute
+	Memory      Usage             `json:"memory"`
+	Root        Usage             `json:"root"`
+	Data        Usage             `json:"data"`
+	DataUUID    string            `json:"data_uuid,omitempty"`
+	DataProblem string            `json:"data_problem,omitempty"` // why /data is not usable
+	Lock        string            `json:"lock,omitempty"`         // applied.lock, canonical text
+	Journal     string            `json:"journal,omitempty"`      // an unfinished operation
+	Components  []ComponentStatus `json:"components"`
+}
+
+// Usage counts bytes.
+type Usage struct {
+	Used  int64 `json:"used"`
+	Total int64 `json:"total"`
+}
+
+// Component states. Drift is the host's to tell.
+const (
+	Healthy       = "healthy"
+	SetupRequired = "setup-required"
+	Stopped       = "stopped"
+	FailedState   = "failed"
+)
+
+// ComponentStatus is what runs of a component, beside what is applied.
+type ComponentStatus struct {
+	Name     string `json:"name"`
+	Applied  string `json:"applied,omitempty"`
+	Previous string `json:"previous,omitempty"`
+	State    string `json:"state"`
+	Detail   string `json:"detail,omitempty"`  // why, in a few words
+	Service  string `json:"service,omitempty"` // active, inactive, failed; empty without a service
+	Since    int64  `json:"since,omitempty"`   // seconds the service has been up
+}

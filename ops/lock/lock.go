@@ -1,0 +1,76 @@
+// Package lock reads hermes-box.lock: the reviewed, immutable list of everything that is ever installed
+// in a box. It is input only; no runtime command writes it.
+//
+// Digest is identity. A url says only where to look first, so two locks that differ in urls alone describe
+// the same software.
+package lock
+
+// Schema is the only lock schema this program reads.
+const Schema = 1
+
+// Lock is one hermes-box.lock, decoded and validated.
+type Lock struct {
+	Schema     int                   `yaml:"schema"`
+	Lima       Lima                  `yaml:"lima"`
+	Arch       string                `yaml:"arch"` // of the guest: amd64 or arm64
+	Image      Image                 `yaml:"image"`
+	Packages   []Package             `yaml:"packages,omitempty"`
+	Components map[string]*Component `yaml:"components"` // exactly the names in Components
+}
+
+// Lima pins the version of Lima the lock was qualified with.
+type Lima struct {
+	Version string `yaml:"version"`
+}
+
+// Image is the OS image of the disposable root disk. Kernel and Initrd are set when the image is booted
+// directly, without a boot loader.
+type Image struct {
+	Name   string    `yaml:"name"` // for people: "ubuntu 26.04"
+	Disk   Artifact  `yaml:"disk"`
+	Kernel *Kernel   `yaml:"kernel,omitempty"`
+	Initrd *Artifact `yaml:"initrd,omitempty"`
+}
+
+// Kernel is a directly booted kernel and its command line.
+type Kernel struct {
+	Artifact `yaml:",inline"`
+	Cmdline  string `yaml:"cmdline"`
+}
+
+// Package is one OS package beyond what the image carries.
+type Package struct {
+	Name     string   `yaml:"name"`
+	Version  string   `yaml:"version"`
+	Artifact Artifact `yaml:"artifact"`
+}
+
+// Component is one of the six things a box holds.
+type Component struct {
+	Version   string     `yaml:"version"`
+	Source    string     `yaml:"source"`           // package URL, https://github.com/package-url/purl-spec
+	Python    *Python    `yaml:"python,omitempty"` // hermes only
+	Artifacts []Artifact `yaml:"artifacts"`
+}
+
+// Python is the interpreter that Hermes runs on. With Artifact empty it is the guest's own python3, which
+// must be of that version ("3.13"); else Artifact names the entry of the component's artifacts that holds it.
+type Python struct {
+	Version  string `yaml:"version"`
+	Artifact string `yaml:"artifact,omitempty"`
+}
+
+// Artifact is one immutable input.
+//
+// Digest is "sha256:<64 hex>" or the SRI form "sha512-<base64>". URL is http, https, file, or
+// oci://registry/repository@sha256:<hex>; for oci the digest is that of the image manifest, and size is the sum of
+// manifest, config and layers. Size is in bytes, at least 1.
+type Artifact struct {
+	Name   string `yaml:"name"` // file name, unique within its component
+	URL    string `yaml:"url"`
+	Size   int64  `yaml:"size"`
+	Digest string `yaml:"digest"`
+}
+
+// Order is the order in which components are installed and checked.
+var Order = []string{"node", "uv", "claude", "codex", "hermes", "executor"}
