@@ -16,14 +16,22 @@ type component interface {
 	// smoke proves that the release in dir runs and has the version it claims, with a throwaway home: no
 	// auth file or state of the user is read or written.
 	smoke(ctx context.Context, g *Guest, c protocol.Component, dir string) error
-	// commands are links to make in /usr/local/bin: name -> path inside the release.
+	// commands are links to make in /usr/local/bin: name -> path inside the release. What a release does
+	// not have gets no link.
 	commands() map[string]string
 	// unit is the service that runs it, or "".
 	unit() string
-	// health tells whether what is activated works: one of the protocol's component states and why.
-	health(ctx context.Context, g *Guest) (state, detail string)
+	// health tells whether what is activated works: one of the protocol's component states and why. It is
+	// cheap and needs no privilege, for status calls it too; unit is what systemd says of unit().
+	health(ctx context.Context, g *Guest, unit Unit) (state, detail string)
 	// stateDirs are the directories on the data disk it may touch; made, owned by its user, before it starts.
 	stateDirs() []stateDir
+	// prepare makes what must be in them before the first start: seeds that are written once, never again.
+	prepare(ctx context.Context, g *Guest) error
+	// intact tells whether the release in dir still has all it needs outside of dir.
+	intact(ctx context.Context, g *Guest, dir string) (bool, error)
+	// discard removes what the release in dir has outside of dir; it can be called again.
+	discard(ctx context.Context, g *Guest, dir string) error
 }
 
 // stateDir is a directory on the data disk.
@@ -32,3 +40,20 @@ type stateDir struct {
 	uid  int
 	mode uint32
 }
+
+// components are the six, in the order in which they are installed and checked.
+func components() []component {
+	return []component{node{}, uv{}, claude{}, codex{}, hermes{}, executor{}}
+}
+
+// dependents are the components whose releases are smoked again when one they run on has changed.
+var dependents = map[string][]string{"node": {"hermes"}, "uv": {"hermes"}}
+
+// plain is embedded by components that keep nothing outside their release and state directories.
+type plain struct{}
+
+func (plain) unit() string                                         { return "" }
+func (plain) stateDirs() []stateDir                                { return nil }
+func (plain) prepare(context.Context, *Guest) error                { return nil }
+func (plain) intact(context.Context, *Guest, string) (bool, error) { return true, nil }
+func (plain) discard(context.Context, *Guest, string) error        { return nil }

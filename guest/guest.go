@@ -17,8 +17,12 @@ import (
 type Guest struct {
 	Root   string               // "/", or a directory that stands for it
 	System System               // everything that is not a file
-	Emit   func(protocol.Event) // may be nil
+	Emit   func(protocol.Event) // may be nil; called from several goroutines
 	Now    func() time.Time     // nil: time.Now
+
+	// After is called after each durable step of the engine (a file renamed into place, a link swapped, a
+	// unit restarted) with its name; nil in production. A crash test ends the run there, by not returning.
+	After func(step string)
 }
 
 // Path is where an absolute path of the guest is found.
@@ -29,6 +33,12 @@ func (g *Guest) Path(elem ...string) string {
 func (g *Guest) emit(e protocol.Event) {
 	if g.Emit != nil {
 		g.Emit(e)
+	}
+}
+
+func (g *Guest) did(step string) {
+	if g.After != nil {
+		g.After(step)
 	}
 }
 

@@ -50,6 +50,8 @@ type System interface {
 
 	// Get asks a service on loopback; the body is cut at 1 MiB.
 	Get(ctx context.Context, url string, header map[string]string) (status int, body []byte, err error)
+	// Post sends a body to a service on loopback; redirects are not followed and the answer is cut at 1 MiB.
+	Post(ctx context.Context, url string, header map[string]string, body []byte) (status int, answer []byte, err error)
 }
 
 // Cmd is one program to run.
@@ -60,7 +62,8 @@ type Cmd struct {
 	Env     []string // the whole environment; nil: PATH, HOME and LANG alone
 	User    string   // run as this user; empty: as we are
 	Stdin   io.Reader
-	Timeout time.Duration // 0: one minute
+	Stdout  io.Writer     // nil: what is printed is returned; else stdout goes here as it comes, stderr is returned
+	Timeout time.Duration // 0: one minute; negative: only ctx ends it
 }
 
 // ExitError is a program that ended with a status other than 0, or that could not be run (status -1).
@@ -84,6 +87,6 @@ type Unit struct {
 type Disk struct {
 	Size  int64
 	Blank bool   // no partition table, no filesystem or other signature, first and last MiB all zero
-	Type  string // filesystem type of the whole device, if any
+	Type  string // filesystem or partition table type of the whole device, if one is recognized
 	UUID  string
 }

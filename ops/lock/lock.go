@@ -64,7 +64,7 @@ type Python struct {
 //
 // Digest is "sha256:<64 hex>" or the SRI form "sha512-<base64>". URL is http, https, file, or
 // oci://registry/repository@sha256:<hex>; for oci the digest is that of the image manifest, and size is the sum of
-// manifest, config and layers. Size is in bytes, at least 1.
+// manifest, config and layers, each distinct blob counted once. Size is in bytes, at least 1.
 type Artifact struct {
 	Name   string `yaml:"name"` // file name, unique within its component
 	URL    string `yaml:"url"`

@@ -1,0 +1,52 @@
+# Two commands do everything on a fresh machine: make box, make test.
+
+GO      ?= go
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X hermes-box/cli.Version=$(VERSION)
+HELPERS := assets/helper/hermes-box-guest-linux-amd64.zst assets/helper/hermes-box-guest-linux-arm64.zst
+SOURCES := $(shell find guest assets/guest assets/pack -name '*_test.go' -prune -o -type f -print) go.mod go.sum
+LAB     := $(GO) run ./e2e/lab
+
+.PHONY: build test check e2e box lab bench clean
+
+build: hermes-box
+
+hermes-box: $(HELPERS) FORCE
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ .
+
+assets/helper/hermes-box-guest-linux-%.zst: $(SOURCES)
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags '-s -w' -o bin/hermes-box-guest-linux-$* ./guest/helper
+	$(GO) run ./assets/pack bin/hermes-box-guest-linux-$* $@
+
+test: build
+	$(GO) test ./...
+
+# What must hold before a change lands; CI runs it.
+check: build
+	@test -z "$$(gofmt -l .)" || { echo "gofmt wants:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./e2e/...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null .
+	$(GO) test -race ./...
+
+# The real lab: limactl 2.1.3, a guest image, the real software, a lock of them all.
+lab:
+	$(LAB) prepare
+
+# The product on a real VM. KEEP=1 keeps the box, CASE=exec runs one case on a kept box.
+e2e: build lab
+	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v ./e2e $(if $(KEEP)$(CASE),-args $(if $(KEEP),-keep) $(if $(CASE),-case $(CASE)))
+
+# A box of your own, from nothing.
+box: build lab
+	$(LAB) install
+	$(LAB) run -- ./e2e/box.sh
+
+bench: build lab
+	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBench ./e2e
+
+clean:
+	rm -rf bin hermes-box $(HELPERS)
+
+FORCE:

@@ -1,0 +1,49 @@
+// Package guestfiles is what the helper puts into a guest: units, tmux and its command tm, the login snippet,
+// terminfo, sshd and journald settings. The tree below root mirrors the guest's own.
+package guestfiles
+
+import (
+	"embed"
+	"io/fs"
+	"strings"
+)
+
+//go:embed all:root
+var root embed.FS
+
+// TerminfoSource is the guest path of the entry for Ghostty, for tic.
+const TerminfoSource = "/usr/local/share/hermes-box/xterm-ghostty.ti"
+
+// SSHD is the guest path of the sshd settings. They are to be checked with `sshd -t` before sshd reads them.
+const SSHD = "/etc/ssh/sshd_config.d/00-hermes-box.conf"
+
+// Enabled are the units that start at boot. The dashboard comes and goes with hermes.service.
+var Enabled = []string{"hermes-box-recovery.service", "executor.service", "hermes.service"}
+
+// File is one file for a guest.
+type File struct {
+	Path string // absolute, in the guest
+	Mode fs.FileMode
+	Data []byte
+}
+
+// All are the files, by path.
+func All() []File {
+	var all []File
+	err := fs.WalkDir(root, "root", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := root.ReadFile(name)
+		f := File{Path: strings.TrimPrefix(name, "root"), Mode: 0o644, Data: data}
+		if strings.HasPrefix(f.Path, "/usr/local/bin/") {
+			f.Mode = 0o755
+		}
+		all = append(all, f)
+		return err
+	})
+	if err != nil {
+		panic(err) // the tree is compiled in
+	}
+	return all
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"hermes-box/assets"
+	"hermes-box/limactl"
+	"hermes-box/ops"
+	"hermes-box/ops/config"
+	"hermes-box/ops/fault"
+)
+
+// app is one run of the program: its streams, its flags, and what it works on.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	configFlag          string
+	json, events, quiet bool
+	color               string
+
+	began  bool // a command of ours has begun: errors are no longer of usage
+	remote bool // the exit status is that of a command in the box
+	box    string
+}
+
+// rawOutput marks commands whose stdout is not ours to wrap in JSON.
+const rawOutput = "raw-output"
+
+// prepare checks the flags that all commands share, and leaves root where Lima would refuse it.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if a.json && cmd.Annotations[rawOutput] != "" {
+		return fault.New(fault.InvalidInput, "%s does not take --json: its output is not ours", cmd.Name()).
+			Hint("run it without --json")
+	}
+	if a.events && a.quiet {
+		return fault.New(fault.InvalidInput, "--events and --quiet exclude each other").Hint("give one of them")
+	}
+	switch a.color {
+	case "auto", "always", "never":
+	default:
+		return fault.New(fault.InvalidInput, "--color %q: auto, always or never", a.color).Hint("--color=auto")
+	}
+	return nil
+}
+
+// host is the machine as the environment describes it.
+func (a *app) host() (*ops.Host, error) {
+	dir, err := homeDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := limactl.Demote(dir); err != nil {
+		return nil, err
+	}
+	return &ops.Host{
+		Dir: dir,
+		Lima: limactl.New(limactl.Config{
+			Program: os.Getenv("HERMES_BOX_LIMACTL"),
+			Home:    filepath.Join(dir, "lima"),
+			Log:     ops.CommandLog(dir),
+		}),
+		Helper:    assets.Helper,
+		AfterStep: testOnlyAfterStep,
+	}, nil
+}
+
+// serviceUser is the ordinary user that `make box` makes on a machine where everyone is root.
+const serviceUser = "hermes-box"
+
+// homeDir is HERMES_BOX_HOME, or .hermes-box in the home directory; for root it is that of the user hermes-box
+// where there is one, since Lima refuses root.
+func homeDir() (string, error) {
+	if dir := os.Getenv("HERMES_BOX_HOME"); dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", fmt.Errorf("HERMES_BOX_HOME %q: %w", dir, err)
+		}
+		return abs, nil
+	}
+	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
+		if u, err := user.Lookup(serviceUser); err == nil {
+			return filepath.Join(u.HomeDir, ".hermes-box"), nil
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || home == "" {
+		return "", fault.New(fault.PreflightFailed, "there is no home directory: $HOME is empty").
+			Hint("set HERMES_BOX_HOME to a directory of your own")
+	}
+	return filepath.Join(home, ".hermes-box"), nil
+}
+
+// open reads what the command works on.
+func (a *app) openBox() (*ops.Box, error) {
+	h, err := a.host()
+	if err != nil {
+		return nil, err
+	}
+	path, err := config.Locate(a.configFlag)
+	if err != nil {
+		return nil, err
+	}
+	b, err := h.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	a.box = b.Name()
+	return b, nil
+}
+
+// testOnlyAfterStep is set by the test binary alone: crash tests end the process after a step.
+var testOnlyAfterStep func(step string)

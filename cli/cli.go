@@ -1,0 +1,119 @@
+// Package cli turns argv into operations and their outcome into text, JSON and an exit status.
+//
+// Rules of what is printed, kept by this package alone: results go to stdout; progress, warnings and errors go
+// to stderr. An error is one line that begins "hermes-box:" and, where there is something to do, one that
+// begins "hint:". With --json stdout holds exactly one object, also for an error. Nothing ever prompts unless
+// stdin is a terminal.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"hermes-box/limactl"
+	"hermes-box/ops/fault"
+)
+
+// Exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// Main runs one command to its end and returns the exit status of the process.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	ctx, stop := a.signals()
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var exit *limactl.ExitError
+	if a.remote && errors.As(err, &exit) {
+		return exit.Status
+	}
+	if !a.began { // cobra refused before any command of ours ran
+		err = fault.New(fault.InvalidInput, "%w", err).Hint("%s --help", cmd.CommandPath())
+	}
+	if ctx.Err() != nil && fault.CodeOf(err) != fault.Interrupted {
+		err = fault.New(fault.Interrupted, "interrupted: %w", err)
+	}
+	a.printError(cmd.Name(), err)
+	switch fault.CodeOf(err) {
+	case fault.InvalidInput:
+		return exitUsage
+	case fault.Interrupted:
+		return exitInterrupted
+	}
+	return exitFailed
+}
+
+// signals ends the context at the first SIGINT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
+// second one ends the process there and then; the next command recovers.
+func (a *app) signals() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	var ended atomic.Bool
+	go func() {
+		for range ch {
+			if ended.Load() {
+				return
+			}
+			if ctx.Err() != nil {
+				os.Exit(exitInterrupted)
+			}
+			a.note("stopping safely; once more to stop at once")
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		ended.Store(true)
+		signal.Stop(ch)
+		close(ch)
+		cancel()
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "hermes-box",
+		Short:         "a persistent, isolated workstation for AI agents",
+		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nTyped alone, it shows the box.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.began = true
+			return a.prepare(cmd)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.configFlag, "config", "", "path of hermes-box.yaml (default $HERMES_BOX_CONFIG, then ./hermes-box.yaml)")
+	flags.BoolVar(&a.json, "json", false, "print the result as one JSON object")
+	flags.BoolVar(&a.events, "events", false, "print progress as NDJSON on stderr")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
+	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
+	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})
+	root.AddCommand(a.create(), a.start(), a.stop(), a.destroy(),
+		a.ssh(), a.exec(), a.open(),
+		a.status(), a.logs(), a.doctor(),
+		a.version(), a.man())
+	return root
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+func (a *app) status() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", GroupID: "look", Args: cobra.NoArgs,
+		Short: "show the box and its components",
+		Long:  "Show the box and its components: one round trip into a running box; a box that is off is shown as it was\nlast seen.",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
+	}
+}
+
+func (a *app) runStatus(ctx context.Context) error {
+	b, err := a.openBox()
+	if err != nil {
+		return err
+	}
+	st, err := b.Status(ctx)
+	if err != nil {
+		return err
+	}
+	return a.result("status", st, func(p *printer) { statusText(p, st, time.Now()) })
+}
+
+func statusText(p *printer, st *ops.Status, now time.Time) {
+	line := fmt.Sprintf("%s  %s", p.bold(st.Box), p.state(st.State))
+	if g := st.Guest; g != nil {
+		line += fmt.Sprintf("   %s %s", g.OS, g.Arch)
+		if st.Live {
+			line += "   up " + age(time.Duration(g.Uptime)*time.Second)
+		}
+	}
+	p.line("%s", line)
+	if st.Cause != "" {
+		p.line("%s", st.Cause)
+	}
+	if st.Busy != "" {
+		p.line("%s %s is under way, or was cut off", p.yellow("!"), st.Busy)
+	}
+	if st.LockError != "" {
+		p.line("%s %s", p.yellow("!"), st.LockError)
+	}
+	if st.Seen != nil {
+		p.line("%s", p.dim("as last seen "+age(now.Sub(*st.Seen))+" ago:"))
+	}
+	if st.State == "absent" && st.Guest == nil {
+		p.line("hermes-box create makes it")
+	}
+	for _, c := range st.Components {
+		version := c.Applied
+		if c.Desired != "" && c.Desired != c.Applied {
+			version += " → " + c.Desired
+		}
+		p.line("  %-9s %-24s %s%s", c.Name, version, p.state(c.State), detail(c.Detail))
+	}
+	for _, d := range st.Platform {
+		p.line("%s %s drifts: %s → %s", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To))
+	}
+	if g := st.Guest; g != nil && st.Live {
+		p.line("  memory %s   root %s   data %s   load %.2f", usage(g.Memory), usage(g.Root), usage(g.Data), g.Load)
+		p.line("  ports  executor %d   dashboard %d", st.Ports.Executor, st.Ports.Dashboard)
+	}
+}
+
+// components is the list at the end of create.
+func components(p *printer, s *protocol.Status) {
+	if s == nil {
+		return
+	}
+	for _, c := range s.Components {
+		p.line("  %-9s %-24s %s%s", c.Name, c.Applied, p.state(c.State), detail(c.Detail))
+	}
+}
+
+// state is glyph, word and colour together: none of them is needed alone.
+func (s style) state(word string) string {
+	switch word {
+	case "running", protocol.Healthy:
+		return s.green("● " + word)
+	case protocol.SetupRequired:
+		return s.yellow("◦ " + word)
+	case "drifted", "starting":
+		return s.yellow("↑ " + word)
+	case "degraded", protocol.FailedState:
+		return s.red("✗ " + word)
+	}
+	return s.dim("○ " + word)
+}
+
+func detail(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "  " + text
+}
+
+func usage(u protocol.Usage) string {
+	return fmt.Sprintf("%.1f/%.1f GiB", float64(u.Used)/(1<<30), float64(u.Total)/(1<<30))
+}
+
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+func (a *app) doctor() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", GroupID: "look", Args: cobra.NoArgs,
+		Short: "check this machine and the box, with evidence and repairs",
+		Long:  "Check this machine and the box. Nothing is changed. Each check tells what was found; each failure also what\nto type. The exit status is 1 if any check failed.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			s := style{a.colored(a.stdout)}
+			d := b.Doctor(cmd.Context(), func(c ops.Check) {
+				if !a.json {
+					fmt.Fprint(a.stdout, checkText(s, c))
+				}
+			})
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
+			if d.Failed > 0 {
+				return fault.New(fault.HealthFailed, "%d of %d checks failed", d.Failed, len(d.Checks)).
+					Hint("the repair stands under each of them").Detail("checks", d.Checks)
+			}
+			return a.result("doctor", d, func(*printer) {})
+		},
+	}
+}
+
+func checkText(s style, c ops.Check) string {
+	glyph := map[ops.Verdict]string{
+		ops.Pass: s.green("✓ pass   "), ops.Warn: s.yellow("! warn   "),
+		ops.Fail: s.red("✗ fail   "), ops.Unknown: s.red("? unknown"),
+	}[c.Verdict]
+	text := fmt.Sprintf("%s %-24s %s\n", glyph, c.Title, c.Evidence)
+	if c.Repair != "" && c.Verdict != ops.Pass {
+		text += strings.Repeat(" ", 35) + s.dim("→ "+c.Repair) + "\n"
+	}
+	return text
+}

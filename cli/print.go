@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// answer is the one JSON object of --json.
+type answer struct {
+	Schema  int      `json:"schema"`
+	OK      bool     `json:"ok"`
+	Command string   `json:"command"`
+	Box     string   `json:"box,omitempty"`
+	Result  any      `json:"result,omitempty"`
+	Error   *problem `json:"error,omitempty"`
+}
+
+type problem struct {
+	Code     string         `json:"code"`
+	Message  string         `json:"message"`
+	Recovery string         `json:"recovery"`
+	Details  map[string]any `json:"details"`
+}
+
+// result prints what a command achieved: as JSON, or by text.
+func (a *app) result(command string, v any, text func(p *printer)) error {
+	if a.json {
+		return json.NewEncoder(a.stdout).Encode(answer{Schema: 1, OK: true, Command: command, Box: a.box, Result: v})
+	}
+	p := &printer{style: style{a.colored(a.stdout)}}
+	text(p)
+	_, err := fmt.Fprint(a.stdout, p.String())
+	return err
+}
+
+func (a *app) printError(command string, err error) {
+	if a.json {
+		details := fault.DetailsOf(err)
+		if details == nil {
+			details = map[string]any{}
+		}
+		json.NewEncoder(a.stdout).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: &problem{
+			Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: fault.HintOf(err), Details: details,
+		}})
+		return
+	}
+	s := style{a.colored(a.stderr)}
+	if out, ok := fault.DetailsOf(err)["output"].(string); ok && out != "" {
+		fmt.Fprintln(a.stderr, s.dim(indent(out)))
+	}
+	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), err)
+	if hint := fault.HintOf(err); hint != "" {
+		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), hint)
+	}
+}
+
+// note tells the person something that is neither result nor error.
+func (a *app) note(line string) {
+	if !a.quiet && !a.events {
+		fmt.Fprintln(a.stderr, line)
+	}
+}
+
+// sink is where the events of an operation go, and a function to call when it is over.
+func (a *app) sink() (ops.Sink, func()) {
+	switch {
+	case a.events:
+		enc := json.NewEncoder(a.stderr)
+		return func(e ops.Event) { enc.Encode(e) }, func() {}
+	case a.quiet:
+		return nil, func() {}
+	}
+	p := newProgress(a.stderr, style{a.colored(a.stderr)}, isTerminal(a.stderr))
+	return p.event, p.close
+}
+
+func (a *app) colored(w any) bool {
+	switch a.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isTerminal(w)
+}
+
+func isTerminal(f any) bool {
+	fd, ok := f.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(fd.Fd()))
+}
+
+// printer collects lines of text.
+type printer struct {
+	strings.Builder
+	style
+}
+
+func (p *printer) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+func indent(s string) string { return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") }
+
+// style colours words with the terminal's own palette; without colour it leaves them as they are.
+type style struct{ on bool }
+
+func (s style) paint(code, text string) string {
+	if !s.on {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s style) red(t string) string    { return s.paint("31", t) }
+func (s style) green(t string) string  { return s.paint("32", t) }
+func (s style) yellow(t string) string { return s.paint("33", t) }
+func (s style) dim(t string) string    { return s.paint("2", t) }
+func (s style) bold(t string) string   { return s.paint("1", t) }

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"hermes-box/ops"
+)
+
+// heartbeat is how long a log may stay silent while something is under way.
+const heartbeat = 30 * time.Second
+
+// progress draws the event stream as text: one line for each step that ends and, on a terminal, one more that
+// is redrawn and tells what runs now. Without a terminal there is a line a step and a heartbeat.
+type progress struct {
+	out   io.Writer
+	style style
+	live  bool
+
+	mu      sync.Mutex
+	running map[string]*running
+	drawn   bool // the live line is on the screen
+	last    time.Time
+	stop    chan struct{}
+	ended   sync.WaitGroup
+}
+
+type running struct {
+	title       string
+	begun       time.Time
+	done, total int64
+	phase       string
+}
+
+func newProgress(out io.Writer, s style, live bool) *progress {
+	p := &progress{out: out, style: s, live: live, running: map[string]*running{}, last: time.Now(), stop: make(chan struct{})}
+	p.ended.Go(p.tick)
+	return p
+}
+
+func (p *progress) tick() {
+	t := time.NewTicker(250 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-t.C:
+			p.mu.Lock()
+			if p.live {
+				p.draw()
+			} else if len(p.running) > 0 && time.Since(p.last) >= heartbeat {
+				p.print(p.style.dim("  ... " + p.now()))
+			}
+			p.mu.Unlock()
+		}
+	}
+}
+
+// close takes the live line away.
+func (p *progress) close() {
+	close(p.stop)
+	p.ended.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+func (p *progress) event(e ops.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e.Kind {
+	case ops.Started:
+		p.running[e.Step] = &running{title: e.Title, begun: time.Now()}
+		if !p.live {
+			p.print("  " + e.Title)
+		}
+	case ops.Bytes:
+		if r := p.running[e.Step]; r != nil {
+			r.done, r.total = e.Done, e.Total
+		}
+	case ops.Phase:
+		if r := p.running[e.Step]; r != nil {
+			r.phase = strings.TrimSpace(e.Component + " " + e.Phase)
+		}
+		if e.Component != "" && !p.live {
+			p.print(p.style.dim(fmt.Sprintf("    %s %s: %s", e.Component, e.Phase, e.State)))
+		}
+	case ops.Done:
+		delete(p.running, e.Step)
+		p.print(fmt.Sprintf("%s %s %s", p.style.green("✓"), e.Title, p.style.dim(seconds(e.Seconds))))
+	case ops.Failed:
+		delete(p.running, e.Step)
+		p.print(fmt.Sprintf("%s %s %s", p.style.red("✗"), e.Title, p.style.dim(seconds(e.Seconds))))
+	case ops.Undone:
+		if e.Error != "" {
+			p.print(fmt.Sprintf("%s could not undo: %s: %s", p.style.red("✗"), e.Title, e.Error))
+		} else {
+			p.print(fmt.Sprintf("%s undone: %s", p.style.yellow("↩"), e.Title))
+		}
+	case ops.Warning:
+		p.print(fmt.Sprintf("%s %s", p.style.yellow("!"), e.Line))
+	}
+	if p.live {
+		p.draw()
+	}
+}
+
+func (p *progress) print(line string) {
+	p.clear()
+	fmt.Fprintln(p.out, line)
+	p.last = time.Now()
+}
+
+func (p *progress) clear() {
+	if p.drawn {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+func (p *progress) draw() {
+	p.clear()
+	if len(p.running) == 0 {
+		return
+	}
+	line := "  " + p.now()
+	if f, ok := p.out.(interface{ Fd() uintptr }); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 1 {
+			if r := []rune(line); len(r) >= w {
+				line = string(r[:w-1])
+			}
+		}
+	}
+	fmt.Fprint(p.out, line)
+	p.drawn = true
+}
+
+// now tells what runs, the oldest first.
+func (p *progress) now() string {
+	all := make([]*running, 0, len(p.running))
+	for _, r := range p.running {
+		all = append(all, r)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].begun.Before(all[j].begun) })
+	var parts []string
+	for _, r := range all {
+		s := r.title
+		if r.phase != "" {
+			s += ": " + r.phase
+		}
+		if r.total > 0 {
+			s += fmt.Sprintf(" %d of %d MiB", r.done>>20, r.total>>20)
+		}
+		parts = append(parts, s+" "+seconds(time.Since(r.begun).Seconds()))
+	}
+	return strings.Join(parts, " · ")
+}
+
+func seconds(s float64) string {
+	if s < 60 {
+		return fmt.Sprintf("%.1fs", s)
+	}
+	return fmt.Sprintf("%dm%02ds", int(s)/60, int(s)%60)
+}

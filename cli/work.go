@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hermes-box/limactl"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+func (a *app) ssh() *cobra.Command {
+	return &cobra.Command{
+		Use: "ssh", GroupID: "work", Args: cobra.NoArgs,
+		Short:       "attach this terminal to tmux session main in the box",
+		Long:        "Attach this terminal to tmux session main in the box, in /workspace. Detach with ctrl-b d: what runs\nthere goes on. The exit status is that of the session.",
+		Annotations: map[string]string{rawOutput: "yes"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !isTerminal(a.stdin) {
+				return fault.New(fault.InvalidInput, "ssh needs a terminal").Hint("hermes-box exec -- COMMAND runs one without")
+			}
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			c, err := b.Attach(cmd.Context(), nil)
+			if err != nil {
+				return err
+			}
+			c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
+			return a.passStatus(c.Run())
+		},
+	}
+}
+
+func (a *app) exec() *cobra.Command {
+	var tty bool
+	cmd := &cobra.Command{
+		Use: "exec [-t] [--] COMMAND [ARG...]", GroupID: "work", Args: cobra.MinimumNArgs(1),
+		Short: "run one command in the box",
+		Long: `Run one command in the box as agent, in /workspace. Arguments arrive exactly as given, stdin, stdout and
+stderr are passed through, and the exit status is that of the command.`,
+		Example:     "  hermes-box exec -- claude --version\n  tar c . | hermes-box exec -- tar x -C /workspace\n  hermes-box exec -t -- hermes setup",
+		Annotations: map[string]string{rawOutput: "yes"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tty && !isTerminal(a.stdin) {
+				return fault.New(fault.InvalidInput, "-t needs a terminal").Hint("leave -t out")
+			}
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			a.remote = true
+			return b.Exec(cmd.Context(), limactl.Exec{Args: args, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, TTY: tty})
+		},
+	}
+	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// passStatus makes the status of a process we handed the terminal to our own.
+func (a *app) passStatus(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		a.remote = true
+		return &limactl.ExitError{Status: exit.ExitCode()}
+	}
+	return err
+}
+
+func (a *app) logs() *cobra.Command {
+	var lines int
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs [" + strings.Join(ops.LogSources, "|") + "]", GroupID: "look", Args: cobra.MaximumNArgs(1), ValidArgs: ops.LogSources,
+		Short:       "show a log of the box or of what was done to it",
+		Annotations: map[string]string{rawOutput: "yes"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lines < 1 {
+				return fault.New(fault.InvalidInput, "--lines %d: at least 1", lines).Hint("hermes-box logs --lines 100")
+			}
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			source := "operations"
+			if len(args) == 1 {
+				source = args[0]
+			}
+			return b.Logs(cmd.Context(), source, lines, follow, a.stdout)
+		},
+	}
+	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines from the end")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as lines come in (logs of services)")
+	return cmd
+}
+
+func (a *app) open() *cobra.Command {
+	var print bool
+	cmd := &cobra.Command{
+		Use: "open [executor|dashboard]", GroupID: "work", Args: cobra.MaximumNArgs(1), ValidArgs: []string{"executor", "dashboard"},
+		Short: "open Executor's portal or Hermes's dashboard in the browser",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			service := "executor"
+			if len(args) == 1 {
+				service = args[0]
+			}
+			url, err := b.URL(service)
+			if err != nil {
+				return err
+			}
+			if !print && !a.json && os.Getenv("SSH_CONNECTION") == "" {
+				if err := exec.CommandContext(cmd.Context(), opener(), url).Start(); err != nil {
+					a.note("no browser could be opened; the address is")
+				}
+			}
+			return a.result("open", map[string]string{"url": url}, func(p *printer) { p.line("%s", url) })
+		},
+	}
+	cmd.Flags().BoolVar(&print, "print", false, "print the address and open nothing")
+	return cmd
+}
+
+func opener() string {
+	if runtime.GOOS == "darwin" {
+		return "open"
+	}
+	return "xdg-open"
+}

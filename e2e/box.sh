@@ -1,0 +1,16 @@
+#!/bin/sh
+# make box: a box of your own from what the lab fetched. Run it again: what is there is kept.
+set -eu
+cache=$(go run ./e2e/lab where)
+user=$(go run ./e2e/lab user)
+[ -e hermes-box.yaml ] || printf 'schema: 1\nname: main\n' >hermes-box.yaml
+[ -e hermes-box.lock ] || cp "$cache/hermes-box.lock" hermes-box.lock
+chmod a+r hermes-box.yaml hermes-box.lock
+if ! ./hermes-box status --json | grep -q '"state":"absent"'; then
+	./hermes-box start
+else
+	./hermes-box create
+fi
+[ "$user" = "$(id -un)" ] || echo "as root, hermes-box works as the user $user: Lima refuses root"
+if [ -t 0 ] && [ -t 1 ]; then exec ./hermes-box ssh; fi
+echo 'open it with: ./hermes-box ssh'

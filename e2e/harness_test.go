@@ -1,0 +1,208 @@
+//go:build e2e
+
+// Package e2e proves the product on a real VM, under the real limactl, with the real software. It runs inside
+// `lab run`, which serves the artifacts. One box is kept through all cases: emulated CPUs are slow.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	keep     = flag.Bool("keep", false, "keep the box at the end")
+	onlyCase = flag.String("case", "", "run this one case, on a kept box where there is one")
+)
+
+// lab is where everything of this run is.
+type lab struct {
+	cache   string // what `lab prepare` made
+	program string // the hermes-box under test
+	limactl string
+	root    string // of this run: config, lock and HERMES_BOX_HOME
+	user    *user.User
+}
+
+// ports of the e2e box, apart from those of a box that may run here already.
+const (
+	executorPort  = 24788
+	dashboardPort = 29119
+)
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	out, err := exec.Command("go", "run", "./lab", "where").Output()
+	if err != nil {
+		t.Fatalf("lab where: %v", err)
+	}
+	name, err := exec.Command("go", "run", "./lab", "user").Output()
+	if err != nil {
+		t.Fatalf("lab user: %v", err)
+	}
+	u, err := user.Lookup(strings.TrimSpace(string(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := filepath.Abs("../hermes-box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{cache: strings.TrimSpace(string(out)), program: program, user: u, root: filepath.Join(u.HomeDir, "hb-e2e")}
+	l.limactl = filepath.Join(l.cache, "lima/bin/limactl")
+	l.mkdir(t, l.root)
+	return l
+}
+
+// mkdir makes a directory that belongs to the user who runs limactl.
+func (l *lab) mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.own(t, dir)
+}
+
+func (l *lab) own(t *testing.T, path string) {
+	t.Helper()
+	uid, _ := strconv.Atoi(l.user.Uid)
+	gid, _ := strconv.Atoi(l.user.Gid)
+	if err := os.Lchown(path, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write puts a config file of this run in place.
+func (l *lab) write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l.own(t, path)
+}
+
+func (l *lab) home() string     { return filepath.Join(l.root, "home") }
+func (l *lab) limaHome() string { return filepath.Join(l.home(), "lima") }
+
+// outcome is how one run of a program ended.
+type outcome struct {
+	stdout, stderr string
+	status         int
+	took           time.Duration
+}
+
+// run is one hermes-box command on the box of this run.
+func (l *lab) run(t *testing.T, stdin string, args ...string) outcome {
+	t.Helper()
+	return l.runIn(t, l.root, stdin, args...)
+}
+
+func (l *lab) runIn(t *testing.T, dir, stdin string, args ...string) outcome {
+	t.Helper()
+	return l.command(t, l.cmd(t, dir, args...), stdin)
+}
+
+func (l *lab) cmd(t *testing.T, dir string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, l.program, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HERMES_BOX_HOME="+l.home(), "HERMES_BOX_LIMACTL="+l.limactl, "HERMES_BOX_CONFIG=")
+	c.WaitDelay = 10 * time.Second
+	return c
+}
+
+// lima runs the real limactl beside the product, as its user.
+func (l *lab) lima(t *testing.T, args ...string) outcome {
+	t.Helper()
+	argv := append([]string{l.limactl}, args...)
+	if os.Geteuid() == 0 {
+		argv = append([]string{"runuser", "-u", l.user.Username, "--", "env", "HOME=" + l.user.HomeDir, "LIMA_HOME=" + l.limaHome()}, argv...)
+	}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Dir = l.root
+	c.Env = append(os.Environ(), "LIMA_HOME="+l.limaHome())
+	return l.command(t, c, "")
+}
+
+func (l *lab) command(t *testing.T, c *exec.Cmd, stdin string) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &errs
+	begun := time.Now()
+	err := c.Run()
+	o := outcome{stdout: out.String(), stderr: errs.String(), took: time.Since(begun)}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		o.status = exit.ExitCode()
+	case err != nil:
+		t.Fatalf("%v: %v", c.Args, err)
+	}
+	return o
+}
+
+// must is run for a command that has to succeed.
+func (l *lab) must(t *testing.T, args ...string) string {
+	t.Helper()
+	o := l.run(t, "", args...)
+	if o.status != 0 {
+		t.Fatalf("hermes-box %q: status %d\n%s%s", args, o.status, o.stdout, o.stderr)
+	}
+	return o.stdout
+}
+
+// inBox is a command in the box that has to succeed.
+func (l *lab) inBox(t *testing.T, args ...string) string {
+	t.Helper()
+	return l.must(t, append([]string{"exec", "--"}, args...)...)
+}
+
+// object is the answer of a command run with --json.
+type object struct {
+	OK     bool            `json:"ok"`
+	Result json.RawMessage `json:"result"`
+	Error  struct {
+		Code, Message, Recovery string
+	} `json:"error"`
+}
+
+func (l *lab) json(t *testing.T, result any, args ...string) object {
+	t.Helper()
+	o := l.run(t, "", append(args, "--json")...)
+	var answer object
+	if err := json.Unmarshal([]byte(o.stdout), &answer); err != nil {
+		t.Fatalf("hermes-box %q: stdout is not one object: %v\n%s%s", args, err, o.stdout, o.stderr)
+	}
+	if result != nil {
+		if !answer.OK {
+			t.Fatalf("hermes-box %q: %s: %s\n%s", args, answer.Error.Code, answer.Error.Message, o.stderr)
+		}
+		if err := json.Unmarshal(answer.Result, result); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answer
+}
+
+// table is what was proved and how long it took.
+type table struct{ rows []string }
+
+func (tb *table) add(name, outcome string, took time.Duration) {
+	tb.rows = append(tb.rows, fmt.Sprintf("%-52s %-6s %8.1f s", name, outcome, took.Seconds()))
+}
+
+func (tb *table) print() {
+	fmt.Printf("\nproved on a real VM\n%s\n\n", strings.Join(tb.rows, "\n"))
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// finishRoot is run by mmdebstrap with the root as $1: what makes the tree bootable by Lima, and a copy of what
+// is booted directly. mke2fs below makes /dev/vda.
+const finishRoot = `set -eu
+root=$1
+echo '/dev/vda / ext4 defaults 0 1' > "$root/etc/fstab"
+for unit in %s; do ln -sf /dev/null "$root/etc/systemd/system/$unit"; done
+chroot "$root" systemctl enable systemd-networkd systemd-resolved
+mkdir "$root/lab"
+cp "$root"/boot/vmlinuz-* "$root/lab/vmlinuz"
+cp "$root"/boot/initrd.img-* "$root/lab/initrd.img"
+cat "$root"/etc/apt/sources.list > "$root/lab/sources.list"
+`
+
+// makeDisk turns the tree into a disk image. The filesystem is large enough for what is in it; Lima enlarges the
+// disk, and cloud-init the filesystem, at the first boot.
+const makeDisk = `set -eu
+mkdir root
+tar --extract --file root.tar --directory root --numeric-owner --xattrs --xattrs-include='*' --exclude='./dev/*' --exclude='./lab'
+truncate --size 3G root.raw
+mke2fs -q -t ext4 -L rootfs -d root root.raw
+`
+
+// imageStep makes the guest image: disk.qcow2 with the kernel and initrd that boot it, and the sources its
+// packages came from.
+func imageStep() step {
+	return step{
+		name:    "image",
+		product: "image",
+		recipe: append([]string{guestSuite, finishRoot, makeDisk, strings.Join(guestMasked, " "), "1"},
+			guestPackages...),
+		after: []string{"host tools"},
+		make:  (*build).image,
+	}
+}
+
+func (b *build) image(ctx context.Context) error {
+	sources, err := b.guestSources(ctx)
+	if err != nil {
+		return err
+	}
+	finish := filepath.Join(b.tmp, "finish")
+	if err := os.WriteFile(finish, fmt.Appendf(nil, finishRoot, strings.Join(guestMasked, " ")), 0o755); err != nil {
+		return err
+	}
+	argv := []string{"mmdebstrap", "--variant=minbase", "--include=" + strings.Join(guestPackages, ","),
+		"--customize-hook=" + finish,
+		"--customize-hook=copy-out /lab/vmlinuz /lab/initrd.img /lab/sources.list " + b.dir,
+		guestSuite, filepath.Join(b.tmp, "root.tar")}
+	if err := b.exec(ctx, cmd{argv: append(argv, sources...), dir: b.tmp}); err != nil {
+		return err
+	}
+	argv = []string{"sh", "-c", makeDisk}
+	if os.Geteuid() != 0 {
+		argv = append([]string{"fakeroot"}, argv...)
+	}
+	if err := b.exec(ctx, cmd{argv: argv, dir: b.tmp}); err != nil {
+		return err
+	}
+	return b.exec(ctx, cmd{argv: []string{"qemu-img", "convert", "-c", "-W", "-O", "qcow2", "root.raw", filepath.Join(b.dir, "disk.qcow2")}, dir: b.tmp})
+}

@@ -1,0 +1,153 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"hermes-box/guest/protocol"
+)
+
+const fstabFile = "/etc/fstab"
+
+// fstab is the block of /etc/fstab. nofail: with no data disk the machine still comes up to ssh, and what needs
+// the disk says so through RequiresMountsFor=.
+func fstab(uuid string) string {
+	const late = "nofail,x-systemd.requires-mounts-for=" + protocol.DataDir
+	return fmt.Sprintf("UUID=%s %s ext4 noatime,nofail,x-systemd.device-timeout=30s 0 2\n", uuid, protocol.DataDir) +
+		fmt.Sprintf("%s %s none bind,%s 0 0\n", agentHome, loginHome, late) +
+		fmt.Sprintf("%s %s none bind,%s 0 0\n", agentHome+"/workspace", workspaceDir, late)
+}
+
+// mount puts the data disk in its place: by UUID at /data, and from there the home and the workspace.
+func (b *bootstrap) mount(ctx context.Context) (bool, error) {
+	changed, err := b.manage(fstabFile, fstab(b.out.DataUUID))
+	if err != nil {
+		return false, err
+	}
+	if changed {
+		if err := b.System.ReloadUnits(ctx); err != nil {
+			return false, err
+		}
+	}
+	mounted, err := b.mountAt(ctx, protocol.DataDir)
+	if err != nil {
+		return false, err
+	}
+	changed = changed || mounted
+	got, err := b.System.MountedUUID(ctx, b.Path(protocol.DataDir))
+	if err != nil {
+		return false, err
+	}
+	if got != b.out.DataUUID {
+		return false, wrongDisk("filesystem %q is mounted at %s instead of %s", got, protocol.DataDir, b.out.DataUUID)
+	}
+	if err := b.recordUUID(); err != nil {
+		return false, err
+	}
+	made, err := b.skeleton()
+	if err != nil {
+		return false, err
+	}
+	changed = changed || made
+	for _, at := range []string{loginHome, workspaceDir} {
+		mounted, err := b.mountAt(ctx, at)
+		if err != nil {
+			return false, err
+		}
+		changed = changed || mounted
+	}
+	return changed, nil
+}
+
+// mountAt mounts what fstab says, unless something is mounted there.
+func (b *bootstrap) mountAt(ctx context.Context, at string) (bool, error) {
+	path := b.Path(at)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return false, err
+	}
+	if got, err := b.System.MountedUUID(ctx, path); err != nil || got != "" {
+		return false, err
+	}
+	if err := b.System.Mount(ctx, path); err != nil {
+		return false, err
+	}
+	b.did("mount " + at)
+	return true, nil
+}
+
+// skeleton makes the directories of the data disk. A home that is there is the user's and stays as it is.
+func (b *bootstrap) skeleton() (bool, error) {
+	changed := false
+	for _, d := range []struct {
+		path string
+		mode fs.FileMode
+		id   int
+	}{
+		{protocol.DataDir + "/home", 0o755, 0},
+		{executorDir, 0o700, 0},
+		{secretsDir, 0o700, 0},
+		{protocol.DataDir + "/cache", 0o755, agentID},
+	} {
+		err := os.Mkdir(b.Path(d.path), d.mode)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if err := errors.Join(os.Chmod(b.Path(d.path), d.mode), b.System.Chown(b.Path(d.path), d.id, d.id)); err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	if _, err := os.Lstat(b.Path(agentHome)); err == nil {
+		return changed, b.workspace()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	// Made beside and renamed: a home is there whole or not at all.
+	beside := b.Path(agentHome + ".new")
+	if err := b.removeTree(beside); err != nil {
+		return false, err
+	}
+	if err := b.makeHome(beside); err != nil {
+		return false, err
+	}
+	if err := b.rename(beside, b.Path(agentHome)); err != nil {
+		return false, err
+	}
+	return true, b.workspace()
+}
+
+// makeHome fills a new home from /etc/skel.
+func (b *bootstrap) makeHome(home string) error {
+	if err := os.Mkdir(home, 0o750); err != nil {
+		return err
+	}
+	skel := b.Path("/etc/skel")
+	if _, err := os.Stat(skel); err == nil {
+		if err := os.CopyFS(home, os.DirFS(skel)); err != nil {
+			return fmt.Errorf("copy /etc/skel: %w", err)
+		}
+	}
+	return filepath.WalkDir(home, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return b.System.Chown(path, agentID, agentID)
+	})
+}
+
+// workspace makes the directory that /workspace shows; a restored home may lack it.
+func (b *bootstrap) workspace() error {
+	path := b.Path(agentHome, "workspace")
+	err := os.Mkdir(path, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return errors.Join(err, b.System.Chown(path, agentID, agentID))
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"hermes-box/guest"
+	"hermes-box/guest/protocol"
+)
+
+// answer writes the messages of one verb: events as they come, then one result or error. What cannot be
+// written is dropped: the reader is gone, and untilClosed ends the verb.
+type answer struct {
+	mu  sync.Mutex
+	enc *json.Encoder
+}
+
+func newAnswer(w io.Writer) *answer {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return &answer{enc: enc}
+}
+
+func (a *answer) send(m protocol.Message) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.enc.Encode(m)
+}
+
+func (a *answer) event(e protocol.Event) { _ = a.send(protocol.Message{Event: &e}) }
+
+func (a *answer) result(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return a.send(protocol.Message{Result: data})
+}
+
+func (a *answer) fail(err error) { _ = a.send(protocol.Message{Error: named(err)}) }
+
+// named gives an error its code, and the output of the program that failed.
+func named(err error) *protocol.Error {
+	var e protocol.Error
+	var known *protocol.Error
+	var exit *guest.ExitError
+	switch {
+	case errors.As(err, &known):
+		e = *known
+		e.Message = err.Error() // with what was wrapped around it
+	case errors.Is(err, context.Canceled):
+		e = protocol.Error{Code: "interrupted", Message: "interrupted"}
+	default:
+		e = protocol.Error{Code: "external_failed", Message: err.Error()}
+	}
+	if e.Output == "" && errors.As(err, &exit) {
+		e.Output = exit.Output
+	}
+	return &e
+}
+
+// untilClosed calls gone when nobody reads out any more: the ssh connection is closed, whose end sshd does not
+// tell by a signal. Standard input says nothing, for the host closes it behind the request.
+func untilClosed(out *os.File, gone func()) {
+	fds := []unix.PollFd{{Fd: int32(out.Fd())}} // no event asked for: only error and hang-up are reported
+	for {
+		_, err := unix.Poll(fds, -1)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err == nil && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+			gone()
+		}
+		return
+	}
+}

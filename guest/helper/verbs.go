@@ -1,0 +1,104 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"hermes-box/guest"
+	"hermes-box/guest/protocol"
+)
+
+// verb does one thing and returns its result; nil if it has written stdout itself.
+type verb func(ctx context.Context, g *guest.Guest, stdin io.Reader, stdout io.Writer) (any, error)
+
+var verbs = map[string]verb{
+	protocol.VerbHello: func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		return g.Hello(ctx)
+	},
+	protocol.VerbStatus: func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		return g.Status(ctx)
+	},
+	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
+		return g.Receive(ctx, in)
+	}),
+	protocol.VerbBootstrap: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
+		var ask protocol.Bootstrap
+		if err := decode(in, &ask); err != nil {
+			return nil, err
+		}
+		return g.Bootstrap(ctx, ask)
+	}),
+	protocol.VerbApply: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
+		var tx protocol.Transaction
+		if err := decode(in, &tx); err != nil {
+			return nil, err
+		}
+		if err := g.CheckData(ctx); err != nil {
+			return nil, err
+		}
+		return g.Apply(ctx, tx)
+	}),
+	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		// The services require this to succeed: on another disk than their own they stay down.
+		if err := g.CheckData(ctx); err != nil {
+			return nil, err
+		}
+		return g.Recover(ctx)
+	}),
+	protocol.VerbStart: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		return g.Start(ctx)
+	}),
+	protocol.VerbQuiesce: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		return g.Quiesce(ctx)
+	}),
+	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, out io.Writer) (any, error) {
+		var ask protocol.LogRequest
+		if err := decode(in, &ask); err != nil {
+			return nil, err
+		}
+		return nil, g.Logs(ctx, ask, out)
+	}),
+}
+
+var effectiveUID = os.Geteuid
+
+// asRoot refuses before anything is read or done.
+func asRoot(v verb) verb {
+	return func(ctx context.Context, g *guest.Guest, in io.Reader, out io.Writer) (any, error) {
+		if effectiveUID() != 0 {
+			return nil, &protocol.Error{Code: "invalid_input", Message: "this verb of the guest helper needs root",
+				Hint: "sudo -n " + protocol.HelperPath + " ..."}
+		}
+		return v(ctx, g, in, out)
+	}
+}
+
+// maxRequest is far above any transaction: six components with a hundred wheels are some 50 KiB.
+const maxRequest = 8 << 20
+
+// decode reads the one JSON object of a request. Unknown fields, a second value, and anything cut short are
+// refused: host and helper are built together.
+func decode(in io.Reader, into any) error {
+	invalid := func(err error) error {
+		return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("the request cannot be read: %v", err)}
+	}
+	limited := &io.LimitedReader{R: in, N: maxRequest}
+	dec := json.NewDecoder(limited)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		if limited.N <= 0 {
+			err = fmt.Errorf("it is larger than %d bytes", maxRequest)
+		}
+		return invalid(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return invalid(errors.New("there is more behind the object"))
+	}
+	return nil
+}

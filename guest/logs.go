@@ -1,0 +1,53 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"hermes-box/guest/protocol"
+)
+
+// maxLogLines is the most that is shown of the past.
+const maxLogLines = 100_000
+
+// logUnits are the units of each source of a LogRequest.
+var logUnits = map[string][]string{
+	"hermes":   {hermesUnit, "hermes-dashboard.service"},
+	"executor": {executorUnit},
+	"recovery": {recoveryUnit},
+}
+
+// Logs copies the journal of one source to out as plain text, the last ask.Lines lines of it. With Follow it
+// goes on until ctx ends, which is no error then. Reading the journal needs root.
+func (g *Guest) Logs(ctx context.Context, ask protocol.LogRequest, out io.Writer) error {
+	units, ok := logUnits[ask.Source]
+	if !ok {
+		return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("no log of %q", ask.Source),
+			Hint: "sources are hermes, executor and recovery"}
+	}
+	if ask.Lines < 0 || ask.Lines > maxLogLines {
+		return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("%d lines; accepted: 0 to %d", ask.Lines, maxLogLines)}
+	}
+	args := []string{"--no-pager", "--quiet", "--output", "short-iso", "--lines", strconv.Itoa(ask.Lines)}
+	for _, u := range units {
+		args = append(args, "--unit", u)
+	}
+	if ask.Follow {
+		args = append(args, "--follow")
+	}
+	printed, err := g.System.Run(ctx, Cmd{Path: "journalctl", Args: args, Stdout: out, Timeout: -1})
+	if ask.Follow && ctx.Err() != nil {
+		return nil
+	}
+	// A System without streams returns what it printed; the real one returns what is on stderr.
+	var exit *ExitError
+	if err == nil && len(printed) > 0 {
+		_, err = out.Write(printed)
+	} else if errors.As(err, &exit) && exit.Output != "" {
+		err = fmt.Errorf("%w: %s", err, exit.Output)
+	}
+	return err
+}

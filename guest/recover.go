@@ -1,0 +1,107 @@
+package guest
+
+import (
+	"context"
+	"errors"
+
+	"hermes-box/guest/protocol"
+)
+
+// Recover finishes or undoes a change that was interrupted: after a healthy candidate the bookkeeping is
+// finished, before that everything is put back. Nothing to do is no error. It runs at boot before the
+// services, and before every Apply. While another helper is at work nothing is interrupted, and it does not
+// wait: the services that a first Apply starts pull the recovery unit in.
+func (g *Guest) Recover(ctx context.Context) (protocol.Recovered, error) {
+	unlock, err := g.hold(ctx, mutexFile, 0)
+	if err != nil {
+		return protocol.Recovered{}, err
+	}
+	if unlock == nil {
+		return protocol.Recovered{Action: "none", Detail: "a change is under way"}, nil
+	}
+	defer unlock()
+	return g.recover(ctx)
+}
+
+func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
+	j, err := g.readJournal()
+	if err != nil {
+		return protocol.Recovered{}, err
+	}
+	if err := g.removeTree(g.Path(smokeDir)); err != nil {
+		return protocol.Recovered{}, err
+	}
+	if j == nil {
+		return protocol.Recovered{Action: "none"}, nil
+	}
+	done := protocol.Recovered{Action: "finished", Detail: j.String()}
+	switch j.Step {
+	case committing:
+		if err = g.commit(ctx, j); err == nil {
+			err = g.clearJournal()
+		}
+	case locking:
+		if err = g.finish(j.Transaction); err == nil {
+			err = g.clearJournal()
+		}
+	default:
+		done.Action = "undone"
+		err = g.undo(ctx, j)
+	}
+	if err != nil {
+		return protocol.Recovered{}, phaseError(err, j.Candidate.Component.Name, protocol.PhaseActivate)
+	}
+	return done, nil
+}
+
+// undo puts back what the change has touched, in reverse, and removes exactly what it made.
+func (g *Guest) undo(ctx context.Context, j *journal) error {
+	c, ok := j.component()
+	if !ok {
+		return errors.New("the journal names no component: " + j.String())
+	}
+	var service error // the files are put back even where systemd does not obey
+	if j.Step == activating {
+		if err := g.link(c, j.Before); err != nil {
+			return err
+		}
+		service = g.putBackUnit(ctx, c, j)
+	}
+	if j.Fresh {
+		if err := g.removeTree(g.stagingPath(c, j.Transaction.ID)); err != nil {
+			return err
+		}
+		if err := g.dropRelease(ctx, c, j.Candidate.Dir); err != nil {
+			return err
+		}
+	}
+	return errors.Join(service, g.clearJournal())
+}
+
+// putBackUnit runs the service on the release before. After a reboot there is nothing to do: systemd has yet
+// to start it, and to wait for that from the unit it waits for would be a deadlock.
+func (g *Guest) putBackUnit(ctx context.Context, c component, j *journal) error {
+	if c.unit() == "" || j.Boot != g.bootID() {
+		return nil
+	}
+	if j.Before != "" && j.Running {
+		return g.restartUnit(ctx, c.unit())
+	}
+	return g.stopUnit(ctx, c.unit())
+}
+
+func (g *Guest) restartUnit(ctx context.Context, unit string) error {
+	if err := g.System.RestartUnit(ctx, unit); err != nil {
+		return err
+	}
+	g.did("restart " + unit)
+	return nil
+}
+
+func (g *Guest) stopUnit(ctx context.Context, unit string) error {
+	if err := g.System.StopUnit(ctx, unit); err != nil {
+		return err
+	}
+	g.did("stop " + unit)
+	return nil
+}

@@ -1,0 +1,114 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"hermes-box/guest"
+	"hermes-box/guest/protocol"
+)
+
+// conditions are the files without which systemd leaves a unit alone, as in the unit files.
+var conditions = map[string]string{
+	"hermes.service":           "/opt/hermes-box/current/hermes/bin/hermes",
+	"hermes-dashboard.service": "/opt/hermes-box/current/hermes/bin/hermes",
+	"executor.service":         "/opt/hermes-box/current/executor/executor.env",
+}
+
+// ReloadUnits does nothing but count.
+func (s *System) ReloadUnits(context.Context) error {
+	return s.change("reload", func(*state) error { return nil })
+}
+
+// EnableUnit makes StartEnabled start it.
+func (s *System) EnableUnit(_ context.Context, name string) error {
+	return s.change("enable "+name, func(st *state) error {
+		u := st.Units[name]
+		u.Enabled = true
+		st.Units[name] = u
+		return nil
+	})
+}
+
+// StartUnit starts a unit whose condition holds; without it the unit stays inactive, which is no error.
+func (s *System) StartUnit(_ context.Context, name string) error {
+	return s.change("start "+name, func(st *state) error { return s.start(st, name, false) })
+}
+
+// RestartUnit stops and starts.
+func (s *System) RestartUnit(_ context.Context, name string) error {
+	return s.change("restart "+name, func(st *state) error { return s.start(st, name, true) })
+}
+
+// StopUnit stops.
+func (s *System) StopUnit(_ context.Context, name string) error {
+	return s.change("stop "+name, func(st *state) error { return s.stop(st, name) })
+}
+
+func (s *System) start(st *state, name string, again bool) error {
+	u := st.Units[name]
+	if u.Active == "active" && !again {
+		return nil
+	}
+	u.Unit = guest.Unit{Active: "inactive"}
+	if file, ok := conditions[name]; !ok || exists(filepath.Join(s.root, file)) {
+		u.Unit = guest.Unit{Active: "active", Sub: "running", Result: "success", Since: s.now()}
+	}
+	st.Units[name] = u
+	if name == "hermes.service" && u.Active == "active" {
+		return s.gateway("running")
+	}
+	return nil
+}
+
+func (s *System) stop(st *state, name string) error {
+	u := st.Units[name]
+	running := u.Active == "active"
+	u.Unit = guest.Unit{Active: "inactive"}
+	st.Units[name] = u
+	if name == "hermes.service" && running {
+		return s.gateway("stopped")
+	}
+	return nil
+}
+
+// gateway writes what the gateway of Hermes tells of itself.
+func (s *System) gateway(how string) error {
+	home := filepath.Join(s.root, protocol.DataDir, "home/agent/.hermes")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(home, "gateway_state.json"), fmt.Appendf(nil, `{"gateway_state":%q}`, how), 0o600)
+}
+
+// Break makes a unit look as given from now on, until it is started again.
+func (s *System) Break(name string, as guest.Unit) error {
+	return s.change("break "+name, func(st *state) error {
+		u := st.Units[name]
+		u.Unit = as
+		st.Units[name] = u
+		return nil
+	})
+}
+
+// Units tells the state of each.
+func (s *System) Units(_ context.Context, names ...string) (map[string]guest.Unit, error) {
+	units := map[string]guest.Unit{}
+	err := s.look(func(st *state) {
+		for _, name := range names {
+			u := st.Units[name].Unit
+			if u.Active == "" {
+				u.Active = "inactive"
+			}
+			units[name] = u
+		}
+	})
+	return units, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

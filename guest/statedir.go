@@ -1,0 +1,98 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"hermes-box/guest/protocol"
+)
+
+// makeStateDirs makes the directories a component may touch on the data disk, and its seeds. What is there
+// keeps its owner, mode and content: it is the user's.
+func (g *Guest) makeStateDirs(ctx context.Context, c component) error {
+	for _, d := range c.stateDirs() {
+		path := g.Path(d.path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		err := os.Mkdir(path, fs.FileMode(d.mode))
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.Chmod(path, fs.FileMode(d.mode)), g.System.Chown(path, d.uid, d.uid)); err != nil {
+			return err
+		}
+		g.did("make " + d.path)
+	}
+	return c.prepare(ctx, g)
+}
+
+// seed writes a file into a state directory, unless there is something of that name. It never follows a link
+// out of the directory.
+func (g *Guest) seed(dir stateDir, name string, data []byte, mode fs.FileMode) error {
+	root, err := os.OpenRoot(g.Path(dir.path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := root.Lstat(name); err == nil {
+		return nil
+	}
+	beside := name + ".new"
+	if err := root.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := root.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	path := g.Path(dir.path, name)
+	if err := g.System.Chown(path+".new", dir.uid, dir.uid); err != nil {
+		return err
+	}
+	if err := root.Rename(beside, name); err != nil {
+		return err
+	}
+	g.did("seed " + name)
+	return syncDir(filepath.Dir(path))
+}
+
+// writePorts records the ports for the units; moved tells whether they were others before.
+func (g *Guest) writePorts(p protocol.Ports) (moved bool, err error) {
+	if old, err := g.ports(); err == nil && old == p {
+		return false, nil
+	}
+	if err := os.MkdirAll(g.Path(protocol.StateDir), 0o755); err != nil {
+		return false, err
+	}
+	text := fmt.Sprintf("EXECUTOR_PORT=%d\nDASHBOARD_PORT=%d\n", p.Executor, p.Dashboard)
+	return true, g.put(g.Path(portsFile), []byte(text), 0o644)
+}
+
+// ports are the ones recorded last.
+func (g *Guest) ports() (p protocol.Ports, err error) {
+	text, err := os.ReadFile(g.Path(portsFile))
+	if err != nil {
+		return p, err
+	}
+	if _, err := fmt.Sscanf(string(text), "EXECUTOR_PORT=%d\nDASHBOARD_PORT=%d\n", &p.Executor, &p.Dashboard); err != nil {
+		return p, fmt.Errorf("%s: %w", portsFile, err)
+	}
+	return p, nil
+}
+
+func validPorts(p protocol.Ports) bool {
+	ok := func(n int) bool { return n > 0 && n < 1<<16 }
+	return ok(p.Executor) && ok(p.Dashboard) && p.Executor != p.Dashboard
+}

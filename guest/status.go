@@ -1,0 +1,129 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hermes-box/guest/protocol"
+)
+
+// statusTime bounds everything Status waits for; what does not answer by then is reported as such.
+const statusTime = 8 * time.Second
+
+// Status tells all there is to see in one look: the machine, the disks, what is applied and whether it works.
+// It changes nothing, needs no privilege and starts one program at most, for the dashboard asks every few
+// seconds. A part that cannot be read is told as a problem of that part, never as an error of the whole.
+func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	s := protocol.Status{Protocol: protocol.Version, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+	g.machineStatus(&s)
+	var wait sync.WaitGroup
+	wait.Go(func() { g.dataStatus(ctx, &s) })
+	wait.Go(func() { s.Components = g.componentStatus(ctx) })
+	wait.Wait()
+	var err error
+	if s.Lock, err = g.AppliedLock(); err != nil {
+		s.Lock = ""
+	}
+	switch j, err := g.readJournal(); {
+	case err != nil:
+		s.Journal = err.Error()
+	case j != nil:
+		s.Journal = j.String()
+	}
+	// Read last, so that the host's comparison of clocks holds no waiting.
+	s.Now = g.now().Format(time.RFC3339Nano)
+	return s, nil
+}
+
+// componentStatus asks systemd once about all services.
+func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus {
+	units, err := g.System.Units(ctx, hermesUnit, executorUnit)
+	if err == nil {
+		var all []protocol.ComponentStatus
+		if all, err = g.componentHealth(ctx, units); err == nil {
+			return all
+		}
+	}
+	var all []protocol.ComponentStatus
+	for _, c := range components() {
+		all = append(all, protocol.ComponentStatus{Name: c.name(), State: protocol.FailedState, Detail: err.Error()})
+	}
+	return all
+}
+
+// dataStatus tells what is mounted at /data and, if it is not what it should be, why.
+func (g *Guest) dataStatus(ctx context.Context, s *protocol.Status) {
+	if err := g.CheckData(ctx); err != nil {
+		s.DataProblem = err.Error()
+		s.DataUUID, _ = g.System.MountedUUID(ctx, g.Path(protocol.DataDir)) // the problem says it already
+		return
+	}
+	s.DataUUID, _ = g.recordedUUID()
+	s.Data = usage(g.Path(protocol.DataDir))
+}
+
+// machineStatus reads what the kernel tells of the machine; what it does not tell stays zero.
+func (g *Guest) machineStatus(s *protocol.Status) {
+	s.OS = osName(g.read("/etc/os-release"))
+	s.Kernel = strings.TrimSpace(g.read("/proc/sys/kernel/osrelease"))
+	s.Uptime = int64(firstNumber(g.read("/proc/uptime")))
+	s.Load = firstNumber(g.read("/proc/loadavg"))
+	s.Memory = memory(g.read("/proc/meminfo"))
+	s.Root = usage(g.Path("/"))
+}
+
+func (g *Guest) read(path string) string {
+	text, _ := os.ReadFile(g.Path(path)) // missing on a stand-in machine
+	return string(text)
+}
+
+func firstNumber(text string) float64 {
+	first, _, _ := strings.Cut(text, " ")
+	n, _ := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	return n
+}
+
+// osName is PRETTY_NAME of os-release.
+func osName(text string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
+			return strings.Trim(value, `"'`)
+		}
+	}
+	return ""
+}
+
+// memory reads meminfo. Used is what cannot be had without swapping: the total less what is available.
+func memory(text string) protocol.Usage {
+	field := map[string]int64{}
+	for line := range strings.Lines(text) {
+		var name string
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "%s %d kB", &name, &kib); n == 2 {
+			field[name] = kib << 10
+		}
+	}
+	total := field["MemTotal:"]
+	return protocol.Usage{Total: total, Used: total - field["MemAvailable:"]}
+}
+
+// usage of a filesystem counts what is left as an ordinary user sees it, like df.
+func usage(path string) protocol.Usage {
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil {
+		return protocol.Usage{}
+	}
+	block := int64(fs.Bsize)
+	used := (int64(fs.Blocks) - int64(fs.Bfree)) * block
+	return protocol.Usage{Used: used, Total: used + int64(fs.Bavail)*block}
+}

@@ -1,0 +1,98 @@
+package limactl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Requests of linux/kvm.h.
+const (
+	kvmGetAPIVersion = 0xae00
+	kvmCreateVM      = 0xae01
+	kvmCreateVCPU    = 0xae41
+)
+
+// Acceleration finds out what this host can do by doing it, as the current user: a /dev/kvm that is there may be
+// closed to us, or be of a machine that cannot nest. It looks once per process, and takes a quarter of a second
+// where there is a /dev/kvm that seems to work.
+var Acceleration = sync.OnceValue(func() Accel {
+	err := tryKVM("/dev/kvm")
+	if err == nil {
+		err = tryQEMU("qemu-system-" + limaArch(runtime.GOARCH))
+	}
+	switch {
+	case err == nil:
+		return Accel{Name: "kvm"}
+	case errors.Is(err, os.ErrNotExist):
+		return Accel{Name: "tcg", Reason: "this machine has no /dev/kvm"}
+	}
+	return Accel{Name: "tcg", Reason: "/dev/kvm cannot be used: " + err.Error(), forced: true}
+})
+
+// tryKVM makes a machine with one processor and throws it away.
+func tryKVM(device string) error {
+	f, err := os.OpenFile(device, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	version, err := ioctl(f.Fd(), kvmGetAPIVersion)
+	if err != nil {
+		return fmt.Errorf("it is no KVM device: %w", err)
+	}
+	if version != 12 {
+		return fmt.Errorf("its API version is %d, not 12", version)
+	}
+	vm, err := ioctl(f.Fd(), kvmCreateVM)
+	if err != nil {
+		return fmt.Errorf("it makes no machine: %w", err)
+	}
+	defer unix.Close(int(vm))
+	cpu, err := ioctl(vm, kvmCreateVCPU)
+	if err != nil {
+		return fmt.Errorf("it makes no processor: %w", err)
+	}
+	return unix.Close(int(cpu))
+}
+
+func ioctl(fd, request uintptr) (uintptr, error) {
+	r, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, request, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return r, nil
+}
+
+// tryQEMU has qemu set up the processor that Lima asks it for, and quit before it runs. Nested in a machine whose
+// own host hides some registers, making a processor works and this does not. Without qemu there is nothing to find
+// out: Lima will say that it is missing.
+func tryQEMU(program string) error {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "-machine", limaMachine()+",accel=kvm", "-cpu", "host",
+		"-display", "none", "-nodefaults", "-S", "-qmp", "stdio")
+	cmd.Stdin = strings.NewReader(`{"execute":"qmp_capabilities"}` + "\n" + `{"execute":"quit"}` + "\n")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	detach(cmd)
+	err = cmd.Run()
+	if err == nil {
+		return nil
+	}
+	said, _, _ := strings.Cut(strings.TrimPrefix(stderr.String(), program+": "), "\n")
+	return fmt.Errorf("qemu cannot set up a processor: %w: %s", err, said)
+}

@@ -1,0 +1,33 @@
+package limactl
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+func statUID(st os.FileInfo) int {
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(s.Uid)
+	}
+	return 0
+}
+
+// become replaces this process by the same program with the same arguments as another user. Groups first: without
+// them the rest of root would leak; and a process that has given up its uid may not change them.
+func become(who identity) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Setgroups(who.groups); err != nil {
+		return fmt.Errorf("become user %s: groups: %w", who.name, err)
+	}
+	if err := syscall.Setgid(who.gid); err != nil {
+		return fmt.Errorf("become user %s: group: %w", who.name, err)
+	}
+	if err := syscall.Setuid(who.uid); err != nil {
+		return fmt.Errorf("become user %s: %w", who.name, err)
+	}
+	return fmt.Errorf("become user %s: %w", who.name, syscall.Exec(exe, os.Args, who.environment(os.Environ())))
+}

@@ -1,0 +1,136 @@
+// Package limactl drives Lima through its own command and the machine inside through plain ssh. It is the only
+// package that runs either.
+//
+// Lima is never trusted to have done what it says: what it deletes is looked for again, the locks it drops are
+// put back, a state it calls Broken is taken apart, and a pid it would kill is looked at first. Instances and
+// disks are named exactly; nothing here takes a pattern or a prefix.
+//
+// A Client may be used by several goroutines. It does not serialise changes to one instance: its caller holds a
+// lock across every sequence that changes something, for limactl has none.
+package limactl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Config says which Lima to drive.
+type Config struct {
+	Program string        // limactl; empty: looked up in PATH
+	Home    string        // LIMA_HOME, absolute; made by the first thing that needs it
+	SSH     string        // ssh; empty: looked up in PATH
+	Log     func(Command) // called after every run of limactl or ssh, from any goroutine; may be nil
+	Env     []string      // environment to run them in; nil: our own. LIMA_* is dropped from either
+}
+
+// Command is one run of limactl or ssh, for the log. What went in on stdin is never part of it.
+type Command struct {
+	Args     []string // with the program
+	Duration time.Duration
+	Status   int // exit status; -1 if it did not start or was killed
+	Stderr   string
+	Err      error
+}
+
+// Client drives one LIMA_HOME.
+type Client struct {
+	config Config
+	env    []string
+	probe  func() Accel // of this host; replaced in tests
+}
+
+// New makes a client. Nothing is looked up or run before the first call.
+func New(c Config) *Client {
+	base := c.Env
+	if base == nil {
+		base = os.Environ()
+	}
+	env := make([]string, 0, len(base)+1)
+	for _, kv := range base {
+		if !strings.HasPrefix(kv, "LIMA_") {
+			env = append(env, kv)
+		}
+	}
+	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: Acceleration}
+}
+
+// Home is the LIMA_HOME.
+func (c *Client) Home() string { return c.config.Home }
+
+// Dir is where an instance lives, whether it exists or not.
+func (c *Client) Dir(name string) string { return filepath.Join(c.config.Home, name) }
+
+// Version is the version of limactl, such as "2.1.3". ErrNotInstalled if there is none.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	out, err := c.run(ctx, time.Minute, nil, "--version")
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(string(out.stdout))
+	if len(fields) != 3 || fields[0] != "limactl" {
+		return "", fmt.Errorf("limactl --version says %q, which is no version", strings.TrimSpace(string(out.stdout)))
+	}
+	return strings.TrimPrefix(fields[2], "v"), nil
+}
+
+// Validate asks limactl whether it accepts an instance's YAML.
+func (c *Client) Validate(ctx context.Context, yaml []byte) error {
+	// From a file: a template read from stdin has no name, and validate wants one.
+	dir, err := os.MkdirTemp("", "hermes-box-validate-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "box.yaml")
+	if err := os.WriteFile(file, yaml, 0o600); err != nil {
+		return err
+	}
+	_, err = c.run(ctx, time.Minute, nil, "template", "validate", file)
+	return err
+}
+
+// program finds limactl.
+func (c *Client) program() (string, error) {
+	name := c.config.Program
+	if name == "" {
+		name = "limactl"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+			return "", &Error{Message: "limactl is not installed", Do: "install Lima 2.1.3 (see the README), then: limactl --version", Err: ErrNotInstalled, Kind: "preflight_failed"}
+		}
+		return "", fmt.Errorf("limactl: %w", err)
+	}
+	return path, nil
+}
+
+// ssh finds ssh.
+func (c *Client) ssh() (string, error) {
+	name := c.config.SSH
+	if name == "" {
+		name = "ssh"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", &Error{Message: "ssh is not installed", Do: "install the OpenSSH client: apt-get install openssh-client", Err: ErrNotInstalled, Kind: "preflight_failed"}
+	}
+	return path, nil
+}
+
+// validName is what Lima takes as an identifier and we hand to it: never a flag, never a path.
+var validName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
+
+func checkName(what, name string) error {
+	if len(name) > 76 || !validName.MatchString(name) {
+		return &Error{Message: fmt.Sprintf("%s name %q is not one Lima takes", what, name), Do: "use letters, digits and single dashes", Kind: "invalid_input"}
+	}
+	return nil
+}

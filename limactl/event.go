@@ -1,0 +1,147 @@
+package limactl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"time"
+)
+
+// BootEvent is something that happened while an instance starts: a line for the log, or what the host agent
+// reports of itself, which is whole in every event.
+type BootEvent struct {
+	Time     time.Time
+	Line     string // what limactl or the host agent said
+	SSHPort  int    // known from here on
+	Running  bool
+	Degraded bool // running, and not all works
+	Exiting  bool
+	Errors   []string
+	Forward  *Forward // a port forward that came or went
+}
+
+// Forward is a change of a port forward. That Lima says "forwarding" does not mean it could bind the host's port.
+type Forward struct {
+	Type  string `json:"type"` // forwarding, not-forwarding, stopping, failed
+	Proto string `json:"protocol"`
+	Guest string `json:"guestAddr"`
+	Host  string `json:"hostAddr"`
+	Error string `json:"error"`
+}
+
+// decodeEvent reads a line of ha.stdout.log; false for a line that is none, such as one that is not yet whole.
+func decodeEvent(line []byte) (BootEvent, bool) {
+	var e struct {
+		Time   time.Time `json:"time"`
+		Status struct {
+			Running   bool     `json:"running"`
+			Degraded  bool     `json:"degraded"`
+			Exiting   bool     `json:"exiting"`
+			Errors    []string `json:"errors"`
+			SSHPort   int      `json:"sshLocalPort"`
+			Forward   *Forward `json:"portForward"`
+			CloudInit *struct {
+				Line string `json:"logLine"`
+			} `json:"cloudInitProgress"`
+		} `json:"status"`
+	}
+	if json.Unmarshal(line, &e) != nil || e.Time.IsZero() {
+		return BootEvent{}, false
+	}
+	s := e.Status
+	b := BootEvent{Time: e.Time, SSHPort: s.SSHPort, Running: s.Running, Degraded: s.Degraded, Exiting: s.Exiting, Errors: s.Errors, Forward: s.Forward}
+	if s.CloudInit != nil {
+		b.Line = s.CloudInit.Line
+	}
+	return b, true
+}
+
+// lastEvent is the last whole event of a log; nil if there is none.
+func lastEvent(path string) *BootEvent {
+	lines := bytes.Split(readTail(path, 256<<10), []byte("\n"))
+	for i := len(lines) - 1; i >= 0; i-- {
+		if e, ok := decodeEvent(lines[i]); ok {
+			return &e
+		}
+	}
+	return nil
+}
+
+// readTail is the end of a file, at most n bytes; empty if it cannot be read.
+func readTail(path string, n int64) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.Size() > n {
+		if _, err := f.Seek(-n, io.SeekEnd); err != nil {
+			return nil
+		}
+	}
+	data, _ := io.ReadAll(io.LimitReader(f, n))
+	return data
+}
+
+// follow hands on the events of a log that happened after begin, until ctx ends. The log may not be there yet, and
+// one of an earlier start is removed and made anew.
+func follow(ctx context.Context, path string, begin time.Time, on func(BootEvent)) {
+	var (
+		file *os.File
+		rest []byte
+	)
+	closeFile := func() {
+		if file != nil {
+			file.Close()
+			file, rest = nil, nil
+		}
+	}
+	defer closeFile()
+	drain := func() {
+		if file != nil && replaced(file, path) {
+			closeFile()
+		}
+		if file == nil {
+			var err error
+			if file, err = os.Open(path); err != nil {
+				file = nil
+				return
+			}
+		}
+		data, _ := io.ReadAll(file)
+		rest = append(rest, data...)
+		for {
+			line, after, ok := bytes.Cut(rest, []byte("\n"))
+			if !ok {
+				return
+			}
+			rest = after
+			if e, ok := decodeEvent(line); ok && !e.Time.Before(begin) {
+				on(e)
+			}
+		}
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		drain()
+		select {
+		case <-ctx.Done():
+			drain()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// replaced tells whether path is no longer the file that is open.
+func replaced(file *os.File, path string) bool {
+	was, err := file.Stat()
+	if err != nil {
+		return true
+	}
+	is, err := os.Stat(path)
+	return err != nil || !os.SameFile(was, is)
+}

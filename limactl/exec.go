@@ -1,0 +1,258 @@
+package limactl
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// Exec is one command to run inside. Stdin, Stdout and Stderr may be nil.
+type Exec struct {
+	Args   []string // the program, looked up in the remote PATH, and its arguments: any bytes but NUL
+	Env    []string // KEY=value, added to the remote environment
+	Dir    string   // remote; empty: the user's home
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	TTY    bool // give it a terminal; Stdin should then be ours, and all output comes on Stdout
+}
+
+// Bounds of a connection.
+const (
+	connectLimit = 20 * time.Second // from starting ssh to the remote side's first word
+	silenceLimit = 2 * time.Minute  // without a sign of life of a running command
+	maxRemote    = 128<<10 - 1      // longest single argument Linux takes, and a remote command is one
+)
+
+// Exec runs one command inside over ssh and waits for its end. A status other than 0 is an *ExitError, exact from 1
+// to 255. A connection that fails is a *TransportError, never mistaken for a command that ends with ssh's own 255.
+//
+// Arguments arrive as they are. Stdout holds what the command prints, and nothing that a login script does. If the
+// caller dies or ctx ends, the remote command gets SIGHUP within seconds, and SIGKILL after that.
+//
+// The connection shares Lima's ssh master. If that one hangs, as it does after the host has slept, it is dropped and
+// a fresh connection made; the command cannot run twice for that, as it starts only when told to.
+func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
+	if err := checkName("instance", instance); err != nil {
+		return err
+	}
+	s, err := newSession(e)
+	if err != nil {
+		return err
+	}
+	err = c.session(ctx, instance, e, s, nil)
+	var failed *TransportError
+	if !errors.As(err, &failed) || failed.Started || ctx.Err() != nil || e.TTY || !exists(filepath.Join(c.Dir(instance), "ssh.sock")) {
+		return err
+	}
+	c.dropMaster(ctx, instance)
+	if s, err = newSession(e); err != nil {
+		return err
+	}
+	return c.session(ctx, instance, e, s, []string{"-o", "ControlMaster=no", "-o", "ControlPath=none"})
+}
+
+// session is one attempt to run a command.
+type session struct {
+	mark   string // of this attempt, unguessable by what else writes to the same streams
+	remote string // what the remote shell gets
+}
+
+// remoteScript runs on the remote side, in a plain sh that no login script has touched. $1 is the mark, $2 the
+// directory. It says that it is there on both streams, waits to be told to go, and reports the command's status on
+// stderr, so that all of ssh's own exit status is left to ssh. Meanwhile it sends signs of life: writing them fails
+// once nobody is there to read them, and that ends the command, which sshd would leave running.
+const remoteScript = `m=$1 d=$2; shift 2
+printf '%s+' "$m" >&2; printf '%s+' "$m"
+read -r go || exit 255
+(trap '' HUP PIPE TERM
+while sleep 5 2>/dev/null; do printf '%s.' "$m" >&2 || { kill -s HUP 0; sleep 2; kill -s KILL 0; }; done
+) </dev/null >/dev/null & w=$!
+(if [ -n "$d" ]; then cd -- "$d" || exit 126; fi; exec "$@")
+s=$?
+kill -s KILL $w 2>/dev/null
+printf '%s=%s;' "$m" $s >&2
+exit $s`
+
+// ttyScript is the same with a terminal: that ends the command by itself, has one stream, and takes no first line.
+const ttyScript = `m=$1 d=$2; shift 2
+printf '%s+' "$m"
+(if [ -n "$d" ]; then cd -- "$d" || exit 126; fi; exec "$@")
+s=$?
+printf '%s=%s;' "$m" $s
+exit $s`
+
+func newSession(e Exec) (*session, error) {
+	if len(e.Args) == 0 {
+		return nil, &Error{Message: "no command to run", Kind: "invalid_input"}
+	}
+	script := remoteScript
+	if e.TTY {
+		script = ttyScript
+	}
+	s := &session{mark: "[hermes-box " + rand.Text() + "]"}
+	words := []string{"/bin/sh", "-c", script, "sh", s.mark, e.Dir}
+	if len(e.Env) > 0 {
+		words = append(append(words, "env", "--"), e.Env...)
+	}
+	words = append(words, e.Args...)
+	for _, w := range words {
+		if strings.ContainsRune(w, 0) {
+			return nil, &Error{Message: "a command's arguments cannot hold a NUL byte", Kind: "invalid_input"}
+		}
+	}
+	// exec: what the login shell would do at its end, such as a trap, is not to be seen.
+	s.remote = "exec " + shellescape.QuoteCommand(words)
+	if len(s.remote) > maxRemote {
+		return nil, &Error{Message: fmt.Sprintf("command is too long: %d bytes of %d", len(s.remote), maxRemote), Do: "send it on stdin", Kind: "invalid_input"}
+	}
+	return s, nil
+}
+
+// session runs one attempt.
+func (c *Client) session(ctx context.Context, instance string, e Exec, s *session, options []string) error {
+	program, args, err := c.sshArgs(instance, options)
+	if err != nil {
+		return err
+	}
+	if e.TTY {
+		args = append(args, "-tt")
+	} else {
+		args = append(args, "-T")
+	}
+	args = append(args, "--", hostAlias(instance), s.remote)
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = c.env
+
+	// The watch ends an attempt that says nothing: first for want of a connection, then of a sign of life.
+	watch := time.AfterFunc(connectLimit, func() { cancel(fmt.Errorf("no answer in %v: %w", connectLimit, ErrTimeout)) })
+	defer watch.Stop()
+	alive := func() {
+		watch.Reset(silenceLimit)
+	}
+	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{})}
+	diag := &markWriter{mark: s.mark, w: e.Stderr, begun: make(chan struct{}), alive: alive}
+	var ended sync.Once
+	onEnd := func() { ended.Do(func() { watch.Stop() }) }
+	cmd.Stdout, cmd.Stderr = out, diag
+	diag.ended = onEnd
+	if e.TTY {
+		out.alive, out.ended = func() { watch.Stop() }, onEnd
+		cmd.Stdin = e.Stdin
+		cmd.WaitDelay = grace
+	} else {
+		detach(cmd)
+	}
+
+	begin := time.Now()
+	var stdin io.WriteCloser
+	if !e.TTY {
+		if stdin, err = cmd.StdinPipe(); err != nil {
+			return err
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("ssh: %w", err)
+	}
+	finished := make(chan struct{})
+	if stdin != nil {
+		go feed(stdin, e.Stdin, out.begun, finished)
+	}
+	err = cmd.Wait()
+	close(finished)
+	if ctx.Err() != nil {
+		sweep(cmd)
+	}
+	out.flush()
+	diag.flush()
+	c.log(cmd, begin, tail(diag.early(), 5), err)
+
+	status, reported := diag.status()
+	if e.TTY {
+		status, reported = out.status()
+	}
+	switch {
+	case reported && status == 0:
+		if err := errors.Join(out.failed(), diag.failed()); err != nil {
+			return fmt.Errorf("output of the command: %w", err)
+		}
+		return nil
+	case reported:
+		return &ExitError{Status: status}
+	case errors.Is(context.Cause(ctx), ErrTimeout):
+		err = context.Cause(ctx)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	if werr := errors.Join(out.failed(), diag.failed()); werr != nil {
+		return fmt.Errorf("output of the command: %w", werr)
+	}
+	if out.started() {
+		// What ssh had to say of it went to Stderr; what came before is not about this.
+		return &TransportError{Instance: instance, Started: true, Err: err}
+	}
+	return &TransportError{Instance: instance, Message: tail(diag.early(), 5), Err: err}
+}
+
+// feed tells the remote side to go once it is there, and then gives it stdin.
+func feed(w io.WriteCloser, stdin io.Reader, begun, finished <-chan struct{}) {
+	defer w.Close()
+	select {
+	case <-begun:
+	case <-finished:
+		return
+	}
+	if _, err := io.WriteString(w, "go\n"); err != nil || stdin == nil {
+		return
+	}
+	// An error means that the command reads no more, which is its right.
+	_, _ = io.Copy(w, stdin)
+}
+
+// dropMaster ends a shared connection that does not answer.
+func (c *Client) dropMaster(ctx context.Context, instance string) {
+	program, args, err := c.sshArgs(instance, nil)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append(args, "-O", "exit", hostAlias(instance))...)
+	cmd.Env = c.env
+	detach(cmd)
+	begin := time.Now()
+	out, err := cmd.CombinedOutput()
+	c.log(cmd, begin, tail(string(out), 5), err)
+}
+
+// sshArgs finds ssh and gives the options every connection has.
+func (c *Client) sshArgs(instance string, options []string) (string, []string, error) {
+	program, err := c.ssh()
+	if err != nil {
+		return "", nil, err
+	}
+	config := filepath.Join(c.Dir(instance), "ssh.config")
+	if !exists(config) {
+		return "", nil, &TransportError{Instance: instance, Message: "it has never been started"}
+	}
+	args := []string{"-F", config,
+		"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4",
+		"-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "LogLevel=ERROR", "-e", "none",
+	}
+	return program, append(args, options...), nil
+}
+
+// hostAlias is how an instance's ssh.config calls it.
+func hostAlias(instance string) string { return "lima-" + strings.ReplaceAll(instance, ".", "-") }

@@ -1,0 +1,44 @@
+package limactl
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+)
+
+// longestSocket is the longest name of a socket below an instance: ssh adds 16 characters while it makes one.
+const longestSocket = "ssh.sock.1234567890123456"
+
+// CheckHome tells whether the sockets of an instance fit into what the system takes: 104 bytes on macOS, 108 on
+// Linux, with links in LIMA_HOME resolved. LIMA_HOME need not exist.
+func CheckHome(limaHome, name string) error {
+	return checkHome(runtime.GOOS, limaHome, name)
+}
+
+func checkHome(goos, limaHome, name string) error {
+	limit := 108
+	if goos == "darwin" {
+		limit = 104
+	}
+	path := filepath.Join(resolve(limaHome), name, longestSocket)
+	if len(path) < limit {
+		return nil
+	}
+	return &Error{
+		Message: fmt.Sprintf("path of the box's sockets is too long: %s has %d bytes, and the system takes %d", path, len(path), limit-1),
+		Do:      fmt.Sprintf("choose a home that is %d bytes shorter: export HERMES_BOX_HOME=/some/short/path", len(path)-limit+1),
+		Kind:    "preflight_failed",
+	}
+}
+
+// resolve resolves links in as much of path as exists.
+func resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	return filepath.Join(resolve(parent), filepath.Base(path))
+}

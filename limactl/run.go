@@ -1,0 +1,125 @@
+package limactl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// grace is how long a cancelled child has to end by itself, and how long its pipes may stay open after it.
+const grace = 5 * time.Second
+
+// output is what a finished limactl printed.
+type output struct {
+	stdout []byte
+	stderr string
+}
+
+// run runs limactl to its end and returns what it printed, also with an error. It is bounded by limit.
+func (c *Client) run(ctx context.Context, limit time.Duration, stdin []byte, args ...string) (output, error) {
+	return c.runWith(ctx, limit, stdin, nil, nil, args...)
+}
+
+// runWith is run with more environment and with each line of stderr handed to line as it comes.
+func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte, env []string, line func(string), args ...string) (output, error) {
+	program, err := c.program()
+	if err != nil {
+		return output{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
+	defer cancel()
+
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(c.env[:len(c.env):len(c.env)], env...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	cmd.Stdout = &stdout
+	cmd.Stderr = &lineWriter{w: &stderr, line: line}
+	detach(cmd)
+
+	begin := time.Now()
+	err = cmd.Run()
+	sweep(cmd)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	c.log(cmd, begin, tail(stderr.String(), 20), err)
+	out := output{stdout: stdout.Bytes(), stderr: stderr.String()}
+	if err == nil {
+		return out, nil
+	}
+	if strings.Contains(out.stderr, "must not run as the root user") {
+		return out, &Error{Message: "limactl refuses to run as root", Do: "run hermes-box as an ordinary user", Kind: "preflight_failed", Err: ErrRoot}
+	}
+	if errors.Is(err, ErrTimeout) {
+		err = fmt.Errorf("no end after %v: %w", limit, err)
+	}
+	return out, &CommandError{Args: args, Status: cmd.ProcessState.ExitCode(), Stderr: tail(out.stderr, 20), Err: err}
+}
+
+// detach puts a command into a session of its own. A ctrl-c or a closed terminal then reaches it only through us,
+// and what it leaves running on purpose, Lima's host agent, has no terminal to die with.
+func detach(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+}
+
+// sweep kills what a finished command left of its own process group. Lima's host agent has a group of its own.
+func sweep(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}
+
+func (c *Client) log(cmd *exec.Cmd, begin time.Time, stderr string, err error) {
+	if c.config.Log == nil {
+		return
+	}
+	status := -1
+	if cmd.ProcessState != nil {
+		status = cmd.ProcessState.ExitCode()
+	}
+	c.config.Log(Command{Args: cmd.Args, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
+}
+
+// lineWriter hands on what it gets, and each whole line to line.
+type lineWriter struct {
+	mu   sync.Mutex
+	w    io.Writer
+	line func(string)
+	rest []byte
+}
+
+func (l *lineWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.line != nil {
+		l.rest = append(l.rest, p...)
+		for {
+			i := bytes.IndexByte(l.rest, '\n')
+			if i < 0 {
+				break
+			}
+			l.line(string(l.rest[:i]))
+			l.rest = l.rest[i+1:]
+		}
+	}
+	return l.w.Write(p)
+}
+
+// tail is the last n lines.
+func tail(s string, n int) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "\n")
+}

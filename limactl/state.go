@@ -1,0 +1,98 @@
+package limactl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// judge maps what Lima says of an instance, and what its files tell, to one of our states and its cause.
+//
+// Lima's word alone is not enough. It says Broken for a moment of every start, Running from the first second of
+// a boot that takes minutes, and Broken again where a pid file of before a reboot leads to some other process.
+func judge(raw, problems string, f facts) (State, string) {
+	agent, driver := f.agent.ours, f.driver.ours
+	if !agent && !driver {
+		for _, p := range []process{f.agent, f.driver} {
+			if p.alive {
+				return Stopped, fmt.Sprintf("a pid file is of before a reboot: pid %d is now %q; the next start removes it", p.pid, clip(p.command))
+			}
+		}
+	}
+	booted := f.last != nil && f.last.Running
+	leaving := f.last != nil && f.last.Exiting
+
+	switch raw {
+	case "Stopped":
+		return Stopped, ""
+	case "Uninitialized":
+		return Stopped, "it has never been started"
+	case "Installing":
+		return Starting, "Lima is installing the guest's system"
+	case "Running", "Broken":
+		switch {
+		case agent && leaving:
+			return Degraded, "it is shutting down; wait for it, or stop it"
+		case agent && !booted:
+			return Starting, "it is booting"
+		case raw == "Running" && booted && f.last.Degraded:
+			return Degraded, "it booted with errors: " + reasons(f.last.Errors, problems) + "; stop it and start it again"
+		case raw == "Running":
+			// Lima asked the host agent itself. The pid files may be of a user we cannot look at.
+			return Running, ""
+		case agent && driver:
+			return Degraded, "the host agent does not answer: " + reasons(nil, problems) + "; stop it and start it again"
+		case agent:
+			return Degraded, "the VM has died or was powered off from inside, and its host agent is left; stop it and start it again"
+		case driver:
+			return Degraded, "the VM runs on without its host agent, which has died; stop it and start it again"
+		}
+		return Degraded, "Lima calls it broken: " + reasons(nil, problems) + "; stop it and start it again"
+	case "":
+		return Degraded, "Lima cannot read its lima.yaml: " + reasons(nil, problems)
+	}
+	return Degraded, fmt.Sprintf("Lima calls it %q, which this program does not know; use the Lima version of the lock", raw)
+}
+
+func reasons(events []string, problems string) string {
+	if len(events) > 0 {
+		return strings.Join(events, "; ")
+	}
+	if problems == "" {
+		return "it gives no reason"
+	}
+	return problems
+}
+
+// clip cuts a command line for a message.
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "..."
+	}
+	return s
+}
+
+// Peek tells the state of an instance from its files alone, in well under a millisecond. It is for a screen that is
+// redrawn and for a status that must not wait for limactl; Instance knows better, and says why.
+func (c *Client) Peek(name string) State {
+	if checkName("instance", name) != nil {
+		return Absent
+	}
+	dir := c.Dir(name)
+	if !exists(dir) {
+		return Absent
+	}
+	f := look(dir, "")
+	switch {
+	case leftover(dir):
+		return Degraded
+	case !f.agent.ours && !f.driver.ours:
+		return Stopped
+	case !f.agent.ours:
+		return Degraded
+	case f.last == nil || !f.last.Running && !f.last.Exiting:
+		return Starting
+	case !f.driver.ours || f.last.Exiting || f.last.Degraded:
+		return Degraded
+	}
+	return Running
+}

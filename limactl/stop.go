@@ -1,0 +1,151 @@
+package limactl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Stop shuts an instance down and waits, at most timeout, until it is off. Where that fails and force is set, it is
+// killed, but never a process that is not of this instance. Nothing to do if it is off.
+//
+// The guest has 30 seconds under vz and three minutes under qemu: stop what runs inside and sync before this.
+func (c *Client) Stop(ctx context.Context, name string, force bool, timeout time.Duration) error {
+	if err := c.CleanStale(ctx, name); err != nil {
+		return err
+	}
+	in, err := c.Instance(ctx, name)
+	if err != nil {
+		return err
+	}
+	f := look(in.Dir, in.VMType)
+	if !f.agent.ours && !f.driver.ours {
+		return nil
+	}
+	err = c.shutDown(ctx, in, f, timeout)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if !force {
+		return &Error{Message: fmt.Sprintf("instance %s did not stop: %v", name, err), Do: "try again; what it writes at that moment is lost when it is forced", Err: err}
+	}
+	return c.forceOff(ctx, in)
+}
+
+// shutDown asks the host agent to shut the guest down.
+func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout time.Duration) error {
+	if !f.agent.ours {
+		return errors.New("its host agent has died")
+	}
+	if in.Raw == "Running" && !(f.last != nil && f.last.Exiting) {
+		if _, err := c.run(ctx, timeout, nil, "stop", in.Name); err != nil {
+			return err
+		}
+		return c.awaitOff(ctx, in, grace)
+	}
+	// limactl refuses what it calls Broken, though the host agent listens: while it boots, or shuts down already.
+	if err := syscall.Kill(f.agent.pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return c.awaitOff(ctx, in, timeout)
+}
+
+// forceOff kills an instance through limactl, which also drops its locks, and by hand if that does not do it.
+func (c *Client) forceOff(ctx context.Context, in Instance) error {
+	held, err := c.foreignLocks(ctx, in)
+	if err != nil {
+		return err
+	}
+	// limactl kills whatever its pid files say: look again, right before.
+	if err := c.CleanStale(ctx, in.Name); err != nil {
+		return err
+	}
+	_, err = c.run(ctx, time.Minute, nil, "stop", "--force", in.Name)
+	if locksErr := c.restoreLocks(context.WithoutCancel(ctx), held); locksErr != nil {
+		return locksErr
+	}
+	if off := c.awaitOff(ctx, in, grace); off == nil {
+		return nil
+	}
+	if killErr := c.Kill(ctx, in.Name); killErr != nil {
+		return errors.Join(err, killErr)
+	}
+	return nil
+}
+
+// Kill ends what runs of an instance at once, as a power cut would, without asking Lima. A pid that is of another
+// process is left alone. Its disks stay locked, as after a crash.
+func (c *Client) Kill(ctx context.Context, name string) error {
+	if err := checkName("instance", name); err != nil {
+		return err
+	}
+	in := Instance{Name: name, Dir: c.Dir(name), VMType: c.vmType(name)}
+	f := look(in.Dir, in.VMType)
+	for _, p := range []process{f.driver, f.agent} {
+		if p.ours {
+			if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return fmt.Errorf("kill pid %d of instance %s: %w", p.pid, name, err)
+			}
+		}
+	}
+	return c.awaitOff(ctx, in, grace)
+}
+
+// awaitOff waits until nothing of an instance runs.
+func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no end after %v: %w", timeout, ErrTimeout))
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if f := look(in.Dir, in.VMType); !f.agent.ours && !f.driver.ours {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// CleanStale removes pid files that lead to processes of others, as they do after the host has rebooted and the pids
+// were given out again. Lima would call the instance broken, and kill those processes with stop --force. The
+// processes themselves are not touched.
+func (c *Client) CleanStale(_ context.Context, name string) error {
+	if err := checkName("instance", name); err != nil {
+		return err
+	}
+	dir := c.Dir(name)
+	for _, file := range []string{"ha.pid", "qemu.pid", "vz.pid"} {
+		path := filepath.Join(dir, file)
+		if !exists(path) || readPID(dir, file).ours {
+			continue
+		}
+		if fresh(path) {
+			continue // being written by a start of this very moment
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("instance %s: stale pid file: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// fresh tells whether a file is younger than a second.
+func fresh(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && time.Since(st.ModTime()).Abs() < time.Second
+}
+
+// vmType guesses the driver from what is there; for callers that do not ask Lima.
+func (c *Client) vmType(name string) string {
+	if exists(filepath.Join(c.Dir(name), "vz.pid")) {
+		return "vz"
+	}
+	return "qemu"
+}

@@ -1,0 +1,10 @@
+// Command hermes-box gives a person one persistent, isolated workstation for AI agents.
+package main
+
+import (
+	"os"
+
+	"hermes-box/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

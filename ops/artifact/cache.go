@@ -1,0 +1,227 @@
+// Package artifact is the content-addressed cache of everything that goes into a box. An object is known by its
+// digest alone; where it came from does not matter once it is here.
+//
+// Objects lie at <dir>/sha256/<hex> and <dir>/sha512/<hex>, and only whole, verified, synced ones do. Unfinished
+// downloads lie in <dir>/partial, locked by whoever works on them. A cache directory can serve as a mirror of
+// another cache.
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hermes-box/ops/fault"
+	"hermes-box/ops/lock"
+	"hermes-box/ops/store"
+)
+
+// Options says how a cache fetches. The zero value is good.
+type Options struct {
+	Mirrors  []string      // directories or http(s) base URLs asked first, in order, at <mirror>/<algo>/<hex>
+	Parallel int           // how many objects are fetched at once; 0: 4
+	Client   *http.Client  // nil: one that honours the proxy variables of the environment
+	Stall    time.Duration // a transfer without a byte for this long is broken off; 0: one minute
+}
+
+// Cache is an open cache. It may be used by several goroutines, and the directory by several processes.
+type Cache struct {
+	dir     string
+	mirrors []string
+	client  *http.Client
+	slots   chan struct{}
+	stall   time.Duration
+	backoff time.Duration // before the first repeat; doubled each time
+}
+
+// bufferSize is what is read, hashed and written at once.
+const bufferSize = 1 << 20
+
+// Open makes the directory of a cache if need be, and opens it.
+func Open(dir string, opts Options) (*Cache, error) {
+	for _, sub := range []string{"sha256", "sha512", "partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, fault.New(fault.ExternalFailed, "open artifact cache: %w", err).
+				Hint("make %s writable", dir)
+		}
+	}
+	if err := store.SyncDir(dir); err != nil {
+		return nil, fault.New(fault.ExternalFailed, "open artifact cache: %w", err)
+	}
+	c := &Cache{dir: dir, mirrors: opts.Mirrors, stall: opts.Stall, backoff: time.Second / 2}
+	if c.stall <= 0 {
+		c.stall = time.Minute
+	}
+	if opts.Parallel <= 0 {
+		opts.Parallel = 4
+	}
+	c.slots = make(chan struct{}, opts.Parallel)
+	c.client = newClient(opts.Client)
+	return c, nil
+}
+
+// path is where an object lies, or will.
+func (c *Cache) path(d lock.Digest) string { return filepath.Join(c.dir, d.Algo, d.Hex) }
+
+// Has tells whether an artifact is here: of an image, the manifest and every blob. It looks at sizes alone; Open
+// and WriteTar verify.
+func (c *Cache) Has(a lock.Artifact) bool {
+	if a.IsImage() {
+		parts, err := c.Image(a.Digest)
+		return err == nil && sumSizes(parts) == a.Size-c.sizeOf(a.Digest)
+	}
+	return c.sizeOf(a.Digest) == a.Size
+}
+
+// sizeOf is the size of an object, -1 if it is not here.
+func (c *Cache) sizeOf(digest string) int64 {
+	d, err := lock.ParseDigest(digest)
+	if err != nil {
+		return -1
+	}
+	info, err := os.Lstat(c.path(d))
+	if err != nil || !info.Mode().IsRegular() {
+		return -1
+	}
+	return info.Size()
+}
+
+// Missing lists the artifacts that Fetch would have to get, each digest once, and how many bytes that is at most.
+func (c *Cache) Missing(artifacts []lock.Artifact) (missing []lock.Artifact, bytes int64) {
+	for _, a := range unique(artifacts) {
+		if !c.Has(a) {
+			missing = append(missing, a)
+			bytes += a.Size
+		}
+	}
+	return missing, bytes
+}
+
+// unique keeps the first artifact of each digest.
+func unique(artifacts []lock.Artifact) []lock.Artifact {
+	seen := map[string]bool{}
+	var list []lock.Artifact
+	for _, a := range artifacts {
+		if !seen[a.Digest] {
+			seen[a.Digest] = true
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Open verifies an object in full and gives the open file, at its beginning; its Name is the path of the object.
+// A corrupt object is moved aside, so that the next Fetch gets it anew, and reported as integrity_failed. One that
+// is not here is not_found.
+func (c *Cache) Open(ctx context.Context, digest string) (*os.File, error) {
+	d, f, err := c.open(digest)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.verify(ctx, d, f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("read object %s: %w", d, err)
+	}
+	return f, nil
+}
+
+// Path verifies an object as Open does and gives its path, for programs that open it themselves.
+func (c *Cache) Path(ctx context.Context, digest string) (string, error) {
+	f, err := c.Open(ctx, digest)
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// open opens an object without looking inside.
+func (c *Cache) open(digest string) (lock.Digest, *os.File, error) {
+	d, err := lock.ParseDigest(digest)
+	if err != nil {
+		return d, nil, err
+	}
+	f, err := os.Open(c.path(d))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return d, nil, fault.New(fault.NotFound, "object %s is not in the artifact cache", d).
+			Hint("run the command again with network access; it fetches what is missing")
+	case err != nil:
+		return d, nil, fault.New(fault.ExternalFailed, "read object %s: %w", d, err)
+	}
+	return d, f, nil
+}
+
+// verify reads an object to its end and moves it aside if it is not what its name says.
+func (c *Cache) verify(ctx context.Context, d lock.Digest, f *os.File) error {
+	h := d.New()
+	if _, err := io.CopyBuffer(writeOnly{h}, readOnly{ctx, f}, make([]byte, bufferSize)); err != nil {
+		return readFault(ctx, d, err)
+	}
+	if found := d.Sum(h); found != d {
+		return c.corrupt(ctx, d, f, found)
+	}
+	return nil
+}
+
+func readFault(ctx context.Context, d lock.Digest, err error) error {
+	if ctx.Err() != nil {
+		return interrupted(ctx, d.String())
+	}
+	return fault.New(fault.ExternalFailed, "read object %s: %w", d, err).
+		Hint("check the disk that holds the artifact cache")
+}
+
+// corrupt moves an object aside and says so. It is the very file that was read, or nothing, that is moved.
+func (c *Cache) corrupt(ctx context.Context, d lock.Digest, f *os.File, found lock.Digest) error {
+	e := fault.New(fault.IntegrityFailed, "object %s in the artifact cache is corrupt: found %s", d, found).
+		Hint("run the command again; it fetches the object anew").
+		Detail("expected", d.String()).Detail("found", found.String())
+	p, err := c.lockPartial(context.WithoutCancel(ctx), d, true)
+	if err != nil {
+		return e
+	}
+	defer p.release()
+	read, err := f.Stat()
+	if err != nil {
+		return e
+	}
+	now, err := os.Lstat(c.path(d))
+	if err != nil || !os.SameFile(read, now) {
+		return e // another process has been here first
+	}
+	if os.Rename(c.path(d), c.aside(d)) == nil {
+		_ = store.SyncDir(filepath.Dir(c.path(d))) // if the name comes back, it is found corrupt again
+	}
+	return e
+}
+
+// aside is where a corrupt object is kept for a look, until a good one takes its place.
+func (c *Cache) aside(d lock.Digest) string {
+	return c.partialPath(d) + ".corrupt"
+}
+
+// readOnly makes a long read end when its context does.
+type readOnly struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r readOnly) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(b)
+}
+
+// writeOnly hides ReadFrom, which would choose a small buffer of its own.
+type writeOnly struct{ io.Writer }

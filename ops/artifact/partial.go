@@ -1,0 +1,148 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hermes-box/ops/lock"
+	"hermes-box/ops/store"
+)
+
+// partial is the unfinished file of one object. The file itself carries the lock, so that no lock files pile up;
+// whoever waited for it looks again whether the name still means the same file.
+type partial struct {
+	cache  *Cache
+	digest lock.Digest
+	file   *os.File
+	hash   hash.Hash // of the first size bytes, which are the file
+	size   int64
+	mixed  bool // not all of the content came with one transfer
+}
+
+// lockWait is how often a lock that another holds is tried again.
+const lockWait = 50 * time.Millisecond
+
+// lockPartial waits for the lock of an object's partial file. It gives nil if the object is there by then, unless
+// even says to lock all the same.
+func (c *Cache) lockPartial(ctx context.Context, d lock.Digest, even bool) (*partial, error) {
+	for ctx.Err() == nil {
+		f, err := os.OpenFile(c.partialPath(d), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+		if err != nil {
+			return nil, writeFault(c.dir, err)
+		}
+		p := &partial{cache: c, digest: d, file: f, hash: d.New()}
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case err == nil && p.named():
+			if _, err := os.Lstat(c.path(d)); err != nil || even {
+				return p, nil
+			}
+			p.release()
+			return nil, nil
+		case err == nil: // published or removed by whoever held it
+			f.Close()
+			continue
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			f.Close()
+			return nil, writeFault(c.dir, err)
+		}
+		f.Close()
+		select {
+		case <-ctx.Done():
+		case <-time.After(lockWait):
+		}
+	}
+	return nil, ctx.Err()
+}
+
+func (c *Cache) partialPath(d lock.Digest) string {
+	return filepath.Join(c.dir, "partial", d.Algo+"-"+d.Hex)
+}
+
+// named tells whether the name still means the file that is locked.
+func (p *partial) named() bool {
+	ours, err := p.file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(p.cache.partialPath(p.digest))
+	return err == nil && os.SameFile(ours, named)
+}
+
+// resume takes over what an earlier run left behind. What it left is not trusted: it is hashed like any other byte.
+func (p *partial) resume(ctx context.Context) error {
+	n, err := io.CopyBuffer(writeOnly{p.hash}, readOnly{ctx, p.file}, make([]byte, bufferSize))
+	if err != nil {
+		return err
+	}
+	p.size, p.mixed = n, n > 0
+	return nil
+}
+
+// reset begins anew.
+func (p *partial) reset() error {
+	if p.size == 0 {
+		return nil
+	}
+	if err := p.file.Truncate(0); err != nil {
+		return writeFault(p.cache.dir, err)
+	}
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return writeFault(p.cache.dir, err)
+	}
+	p.hash.Reset()
+	p.size, p.mixed = 0, false
+	return nil
+}
+
+// Write appends to the file and to the hash.
+func (p *partial) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	p.hash.Write(b[:n])
+	p.size += int64(n)
+	if err != nil {
+		return n, writeFault(p.cache.dir, err)
+	}
+	return n, nil
+}
+
+// publish gives the verified content its final name. Both the content and the name are durable when it returns.
+func (p *partial) publish() error {
+	c, final := p.cache, p.cache.path(p.digest)
+	if err := p.file.Sync(); err != nil {
+		return writeFault(c.dir, err)
+	}
+	if err := os.Rename(c.partialPath(p.digest), final); err != nil {
+		return writeFault(c.dir, err)
+	}
+	_ = p.file.Chmod(0o444) // against slips alone; before the rename it would keep a crashed run from being taken over
+	if err := store.SyncDir(filepath.Dir(final)); err != nil {
+		return writeFault(c.dir, err)
+	}
+	if err := os.Remove(c.aside(p.digest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return writeFault(c.dir, err)
+	}
+	return nil
+}
+
+// release lets the lock go. Content stays for a later run to take over; an empty file goes.
+func (p *partial) release() {
+	if info, err := p.file.Stat(); err == nil && info.Size() == 0 {
+		p.remove()
+	}
+	p.file.Close()
+}
+
+// remove deletes the partial file. What cannot be deleted is taken over or replaced by the next run.
+func (p *partial) remove() {
+	if p.named() {
+		_ = os.Remove(p.cache.partialPath(p.digest))
+	}
+}

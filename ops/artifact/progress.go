@@ -1,0 +1,53 @@
+package artifact
+
+import "sync"
+
+// Progress tells how far one artifact is, and all of them together, in bytes. Done may go back where a transfer
+// has to begin anew.
+type Progress struct {
+	Name     string
+	Done     int64
+	Total    int64
+	AllDone  int64
+	AllTotal int64
+}
+
+// meter sums the progress of all artifacts of one Fetch and passes it on, one call at a time.
+type meter struct {
+	mu     sync.Mutex
+	report func(Progress)
+	done   int64
+	total  int64
+}
+
+// counter counts the bytes of one artifact.
+type counter struct {
+	meter *meter
+	name  string
+	done  int64
+	total int64
+	told  int64
+}
+
+// step is how many bytes pass between two reports.
+const step = 1 << 20
+
+func (m *meter) counter(name string, total int64) *counter {
+	return &counter{meter: m, name: name, total: total, told: -1}
+}
+
+// add counts n more bytes, or fewer where n is negative.
+func (c *counter) add(n int64) {
+	m := c.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.done += n
+	m.done += n
+	if m.report == nil {
+		return
+	}
+	if moved := c.done - c.told; c.told < 0 || moved >= step || moved <= -step || (c.done == c.total && moved != 0) {
+		c.told = c.done
+		m.report(Progress{c.name, c.done, c.total, m.done, m.total})
+	}
+}

@@ -1,0 +1,105 @@
+package artifact
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"hermes-box/ops/lock"
+)
+
+// WriteTar streams objects as a tar of regular files named "sha256/<hex>" and "sha512/<hex>", in the order given and
+// each once: what the guest's receive verb takes. Progress, if not nil, is told bytes of content.
+//
+// Objects are verified as they pass. The last piece of one is held back until its digest is known to be right, so a
+// corrupt object breaks the stream off and never arrives whole; it is moved aside and reported as integrity_failed.
+func (c *Cache) WriteTar(ctx context.Context, w io.Writer, digests []string, progress func(done, total int64)) error {
+	var list []lock.Digest
+	var done, total int64
+	seen := map[lock.Digest]bool{}
+	for _, text := range digests {
+		d, f, err := c.open(text)
+		if err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		f.Close()
+		if err != nil {
+			return readFault(ctx, d, err)
+		}
+		if !seen[d] {
+			seen[d] = true
+			list = append(list, d)
+			total += info.Size()
+		}
+	}
+	tell := func(n int) {
+		done += int64(n)
+		if progress != nil {
+			progress(done, total)
+		}
+	}
+	t := tar.NewWriter(w)
+	buffers := [2][]byte{make([]byte, bufferSize), make([]byte, bufferSize)}
+	for _, d := range list {
+		if err := c.writeObject(ctx, t, d, buffers, tell); err != nil {
+			return err
+		}
+	}
+	if err := t.Close(); err != nil {
+		return sendFault(ctx, err)
+	}
+	return nil
+}
+
+func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, buffers [2][]byte, tell func(int)) error {
+	_, f, err := c.open(d.String())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return readFault(ctx, d, err)
+	}
+	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: d.Path(), Size: info.Size(), Mode: 0o444}); err != nil {
+		return sendFault(ctx, err)
+	}
+	send := func(b []byte) error {
+		if _, err := t.Write(b); err != nil {
+			return sendFault(ctx, err)
+		}
+		tell(len(b))
+		return nil
+	}
+	h := d.New()
+	var held []byte
+	for i := 0; ; i++ {
+		n, err := io.ReadFull(readOnly{ctx, f}, buffers[i%2])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return readFault(ctx, d, err)
+		}
+		if n == 0 {
+			break
+		}
+		h.Write(buffers[i%2][:n])
+		if err := send(held); err != nil {
+			return err
+		}
+		held = buffers[i%2][:n]
+	}
+	if found := d.Sum(h); found != d {
+		return c.corrupt(ctx, d, f, found)
+	}
+	return send(held)
+}
+
+// sendFault is a failure of whoever takes the stream; it is not ours to name.
+func sendFault(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return interrupted(ctx, "upload")
+	}
+	return fmt.Errorf("send objects: %w", err)
+}

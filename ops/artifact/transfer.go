@@ -1,0 +1,150 @@
+package artifact
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+
+	"hermes-box/ops/lock"
+)
+
+// transfer appends what one answer of a source brings, and verifies the whole once it is there.
+func (c *Cache) transfer(ctx context.Context, p *partial, o *object, s source, etag *string) error {
+	if o.size < 0 || p.size > o.size {
+		if err := o.reset(p); err != nil {
+			return err
+		}
+	}
+	if p.size != o.size {
+		if err := c.receive(ctx, p, o, s, etag); err != nil {
+			return err
+		}
+	}
+	found := o.digest.Sum(p.hash)
+	if found == o.digest {
+		return nil
+	}
+	mixed := p.mixed
+	if err := o.reset(p); err != nil {
+		return err
+	}
+	if mixed { // the pieces do not belong together; that tells nothing about this source yet
+		return errMoved
+	}
+	return &sourceError{o.digest.String(), found.String()}
+}
+
+// reset begins anew, in the file and in the count.
+func (o *object) reset(p *partial) error {
+	o.count.add(-p.size)
+	return p.reset()
+}
+
+// receive appends one answer. Where it ends early, what came is kept.
+func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, etag *string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := fmt.Errorf("%w for %s", errStalled, c.stall)
+	watchdog := time.AfterFunc(c.stall, func() { cancel(stalled) })
+	defer watchdog.Stop()
+	why := func(err error) error {
+		if context.Cause(ctx) == stalled {
+			return stalled
+		}
+		return err
+	}
+
+	b, err := s.open(ctx, p.size, *etag)
+	if err != nil {
+		return why(err)
+	}
+	defer b.Close()
+	if b.start != p.size {
+		if err := o.reset(p); err != nil {
+			return err
+		}
+		if b.start != 0 {
+			return errMoved
+		}
+	}
+	limit := o.size
+	if limit < 0 {
+		limit = maxManifest
+	}
+	if b.size > limit || (o.size >= 0 && b.size >= 0 && b.size != o.size) {
+		if err := o.reset(p); err != nil {
+			return err
+		}
+		return &sourceError{bytes(o.size), bytes(b.size)}
+	}
+	*etag, p.mixed = b.etag, p.size > 0
+
+	buf := make([]byte, min(bufferSize, limit-p.size+1)) // one byte more shows a body that is too long
+	for {
+		n, err := b.Read(buf)
+		if n > 0 {
+			watchdog.Reset(c.stall)
+			if p.size+int64(n) > limit {
+				if err := o.reset(p); err != nil {
+					return err
+				}
+				return &sourceError{bytes(o.size), "more"}
+			}
+			if _, err := p.Write(buf[:n]); err != nil {
+				return err
+			}
+			o.count.add(int64(n))
+		}
+		switch {
+		case err == nil:
+		case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+			return why(err)
+		case p.size < o.size || err != io.EOF:
+			return fmt.Errorf("%w: expected %s, found %d", errTruncated, bytes(o.size), p.size)
+		default:
+			return nil
+		}
+	}
+}
+
+func bytes(n int64) string {
+	if n < 0 {
+		return fmt.Sprintf("at most %d bytes", maxManifest)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// isMissing tells whether a source just does not have the object. Some servers answer 403 then.
+func isMissing(err error) bool {
+	status, ok := errors.AsType[statusError](err)
+	return errors.Is(err, fs.ErrNotExist) || ok && (status == http.StatusNotFound || status == http.StatusForbidden || status == http.StatusGone)
+}
+
+// again tells whether asking the same source once more may help.
+func again(err error) bool {
+	if status, ok := errors.AsType[statusError](err); ok {
+		return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return !dns.IsNotFound
+	}
+	_, wrong := errors.AsType[*sourceError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, file := errors.AsType[*fs.PathError](err)
+	return !wrong && !untrusted && !file && !errors.Is(err, errRedirect)
+}
+
+// object is one object to get.
+type object struct {
+	name    string // of the artifact it belongs to
+	digest  lock.Digest
+	size    int64 // -1: not known, but at most maxManifest
+	sources []source
+	count   *counter
+}

@@ -1,0 +1,67 @@
+package ops
+
+import (
+	"context"
+
+	"hermes-box/ops/fault"
+)
+
+// Verdict is the outcome of a check.
+type Verdict string
+
+// The verdicts. Unknown is for what could not be looked at; it is never a pass.
+const (
+	Pass    Verdict = "pass"
+	Warn    Verdict = "warn"
+	Fail    Verdict = "fail"
+	Unknown Verdict = "unknown"
+)
+
+// Check is one thing looked at: what was found, and what mends it.
+type Check struct {
+	ID       string     `json:"id"`
+	Title    string     `json:"title"`
+	Verdict  Verdict    `json:"verdict"`
+	Evidence string     `json:"evidence"`
+	Repair   string     `json:"repair,omitempty"` // a command or a short advice
+	code     fault.Code // of the refusal, where it is not preflight_failed
+}
+
+// probe is a check that has not been made yet. It only looks.
+type probe struct {
+	id, title string
+	look      func(context.Context) Check
+}
+
+func (p probe) run(ctx context.Context) Check {
+	c := p.look(ctx)
+	c.ID, c.Title = p.id, p.title
+	return c
+}
+
+func pass(evidence string) Check { return Check{Verdict: Pass, Evidence: evidence} }
+func warn(evidence, repair string) Check {
+	return Check{Verdict: Warn, Evidence: evidence, Repair: repair}
+}
+func fail(evidence, repair string) Check {
+	return Check{Verdict: Fail, Evidence: evidence, Repair: repair}
+}
+func unknown(err error, repair string) Check {
+	return Check{Verdict: Unknown, Evidence: err.Error(), Repair: repair}
+}
+
+// failed turns an error with a hint into a check.
+func failed(err error) Check {
+	c := fail(err.Error(), fault.HintOf(err))
+	c.code = fault.CodeOf(err)
+	return c
+}
+
+// refusal is the error that a failed check is to a command that needs it to pass.
+func (c Check) refusal() error {
+	code := c.code
+	if code == "" {
+		code = fault.PreflightFailed
+	}
+	return fault.New(code, "%s", c.Evidence).Hint("%s", c.Repair).Detail("check", c.ID)
+}

@@ -1,0 +1,237 @@
+// Package config reads hermes-box.yaml, the one file that says what a box is like.
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"hermes-box/ops/fault"
+	"hermes-box/ops/strictyaml"
+)
+
+// Schema is the only config schema this program reads.
+const Schema = 1
+
+// FileName is what a config file is called where nobody says otherwise.
+const FileName = "hermes-box.yaml"
+
+// EnvPath is the environment variable that names a config file.
+const EnvPath = "HERMES_BOX_CONFIG"
+
+// Config is one hermes-box.yaml, decoded, checked and with its defaults filled in.
+type Config struct {
+	Name   string // of the box: [a-z][a-z0-9-]{0,31}
+	VM     VM
+	Ports  Ports
+	Backup Backup
+
+	Path string // of the file: absolute, its directory free of symbolic links
+	Dir  string // the directory of Path; a box belongs to it
+}
+
+// VM is the machine. Sizes are in bytes, multiples of a MiB.
+type VM struct {
+	CPUs     int
+	Memory   int64
+	RootDisk int64
+	DataDisk int64
+}
+
+// Ports are loopback ports, 1024 to 65535, the same on the host and in the guest, and never equal.
+type Ports struct {
+	Executor  int
+	Dashboard int
+}
+
+// Backup says how many backups are kept, at least 1.
+type Backup struct {
+	Keep int
+}
+
+// Locate finds the config file: flag if it is not empty, else HERMES_BOX_CONFIG, else ./hermes-box.yaml. The
+// error is invalid_input and says how to make one.
+func Locate(flag string) (string, error) {
+	path, from := flag, "--config"
+	if path == "" {
+		path, from = os.Getenv(EnvPath), EnvPath
+	}
+	if path == "" {
+		path, from = FileName, "the current directory"
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", fault.New(fault.InvalidInput, "no config file %s (from %s): %w", path, from, reason(err)).
+			Hint("printf 'schema: 1\\nname: main\\n' > %s", FileName)
+	case !info.Mode().IsRegular():
+		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
+			Hint("name the file itself: --config %s", filepath.Join(path, FileName))
+	}
+	return path, nil
+}
+
+// reason drops the path that an *os.PathError repeats.
+func reason(err error) error {
+	if p, ok := err.(*os.PathError); ok {
+		return p.Err
+	}
+	return err
+}
+
+// Load reads and checks a config file. What is wrong in it is a *strictyaml.Error that names each place.
+func Load(path string) (*Config, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fault.New(fault.InvalidInput, "config %s: %w", path, err)
+	}
+	data, err := os.ReadFile(abs)
+	if err != nil {
+		return nil, fault.New(fault.InvalidInput, "read config %s: %w", path, reason(err)).
+			Hint("printf 'schema: 1\\nname: main\\n' > %s", FileName)
+	}
+	// Two ways to the same directory must not look like two owners of a box.
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return nil, fault.New(fault.InvalidInput, "config %s: %w", path, err)
+	}
+	c, err := Parse(path, data)
+	if err != nil {
+		return nil, err
+	}
+	c.Dir, c.Path = dir, filepath.Join(dir, filepath.Base(abs))
+	return c, nil
+}
+
+var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// ValidName tells whether a box can be called so.
+func ValidName(name string) bool { return validName.MatchString(name) }
+
+// Parse checks the text of a config; name is what errors call the file. Path and Dir stay empty.
+func Parse(name string, data []byte) (*Config, error) {
+	c := defaults()
+	err := strictyaml.Decode(name, data, func(m *strictyaml.Map) {
+		m.Int("schema", Schema, Schema)
+		c.Name = m.String("name", "a to z, then a to z, 0 to 9 or -, at most 32 in all, such as main", ValidName)
+		if m.Has("vm") {
+			m.Map("vm", c.VM.read)
+		}
+		if m.Has("ports") {
+			m.Map("ports", c.Ports.read)
+		}
+		if m.Has("backup") {
+			m.Map("backup", func(m *strictyaml.Map) {
+				if m.Has("keep") {
+					c.Backup.Keep = int(m.Int("keep", 1, 1000))
+				}
+			})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+func (vm *VM) read(m *strictyaml.Map) {
+	if m.Has("cpus") {
+		vm.CPUs = int(m.Int("cpus", 1, 256))
+	}
+	size(m, "memory", &vm.Memory, 512*mib, 4096*gib)
+	size(m, "root_disk", &vm.RootDisk, 4*gib, 65536*gib)
+	size(m, "data_disk", &vm.DataDisk, 1*gib, 65536*gib)
+}
+
+func (p *Ports) read(m *strictyaml.Map) {
+	const lowest, highest = 1024, 65535
+	if m.Has("executor") {
+		p.Executor = int(m.Int("executor", lowest, highest))
+	}
+	if m.Has("dashboard") {
+		p.Dashboard = int(m.Int("dashboard", lowest, highest))
+	}
+	if p.Executor == p.Dashboard && p.Executor != 0 {
+		key := "dashboard"
+		if !m.Has(key) {
+			key = "executor"
+		}
+		m.Problem(key, fmt.Sprintf("%d for both ports", p.Executor), "two different ports")
+	}
+}
+
+const (
+	mib = int64(1) << 20
+	gib = int64(1) << 30
+)
+
+var validSize = regexp.MustCompile(`^([1-9][0-9]{0,9})(MiB|GiB)$`)
+
+// size reads an optional size into v, which holds the default.
+func size(m *strictyaml.Map, key string, v *int64, least, most int64) {
+	if !m.Has(key) {
+		return
+	}
+	parsed := int64(0)
+	m.String(key, fmt.Sprintf("a whole number of MiB or GiB from %s to %s, such as 8GiB", FormatSize(least), FormatSize(most)),
+		func(s string) bool {
+			parsed = parseSize(s)
+			return parsed >= least && parsed <= most
+		})
+	*v = parsed
+}
+
+// parseSize gives 0 for what is no size.
+func parseSize(s string) int64 {
+	parts := validSize.FindStringSubmatch(s)
+	if parts == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	if parts[2] == "GiB" {
+		return n * gib
+	}
+	return n * mib
+}
+
+// FormatSize writes a size the way a config does: "8GiB", "512MiB". Bytes below a MiB are dropped.
+func FormatSize(bytes int64) string {
+	if bytes%gib == 0 {
+		return strconv.FormatInt(bytes/gib, 10) + "GiB"
+	}
+	return strconv.FormatInt(bytes/mib, 10) + "MiB"
+}
+
+func defaults() Config {
+	return Config{
+		VM:     VM{CPUs: 4, Memory: 8 * gib, RootDisk: 30 * gib, DataDisk: 50 * gib},
+		Ports:  Ports{Executor: 4788, Dashboard: 9119},
+		Backup: Backup{Keep: 5},
+	}
+}
+
+// Default is a config file for a box of that name, with every key, its default and what it is for.
+func Default(name string) []byte {
+	c := defaults()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The box: what it is called and how large it is. hermes-box.lock beside this file says what is in it.\n")
+	fmt.Fprintf(&b, "schema: %d\n", Schema)
+	fmt.Fprintf(&b, "name: %s # a to z, then a to z, 0 to 9 or -, at most 32 in all\n\n", name)
+	fmt.Fprintf(&b, "vm:\n")
+	fmt.Fprintf(&b, "  cpus: %d\n", c.VM.CPUs)
+	fmt.Fprintf(&b, "  memory: %s # sizes are in MiB or GiB\n", FormatSize(c.VM.Memory))
+	fmt.Fprintf(&b, "  root_disk: %s # disposable: the system and what the lock names\n", FormatSize(c.VM.RootDisk))
+	fmt.Fprintf(&b, "  data_disk: %s # everything you would miss\n\n", FormatSize(c.VM.DataDisk))
+	fmt.Fprintf(&b, "ports: # on loopback alone, 1024 to 65535\n")
+	fmt.Fprintf(&b, "  executor: %d\n", c.Ports.Executor)
+	fmt.Fprintf(&b, "  dashboard: %d\n\n", c.Ports.Dashboard)
+	fmt.Fprintf(&b, "backup:\n")
+	fmt.Fprintf(&b, "  keep: %d # the oldest beyond this many go\n", c.Backup.Keep)
+	return []byte(b.String())
+}

@@ -1,0 +1,205 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops/artifact"
+	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
+)
+
+// Created is what create made.
+type Created struct {
+	Instance   string                      `json:"instance"`
+	Disk       string                      `json:"disk"`
+	DataUUID   string                      `json:"data_uuid"`
+	Components []protocol.AppliedComponent `json:"components"`
+	Emulated   bool                        `json:"emulated"` // no hardware virtualization: slow
+	Status     *protocol.Status            `json:"status"`
+}
+
+// Create makes the box: data disk, VM, guest, software, in that order, and proves it healthy. Artifacts come
+// in while the VM boots. On failure or interruption exactly what it made is removed again; artifacts that came
+// in whole stay in the cache. When the box is there already it refuses and changes nothing.
+func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
+	c := &creation{Box: b, result: &Created{}}
+	err := b.change(ctx, "create", sink, c.plan)
+	if err != nil {
+		return nil, err
+	}
+	return c.result, nil
+}
+
+// creation is one run of create.
+type creation struct {
+	*Box
+	cache   *artifact.Cache
+	journal *store.Journal
+	result  *Created
+}
+
+func (c *creation) plan(context.Context) (Plan, error) {
+	if c.Record != nil {
+		return Plan{}, fault.New(fault.AlreadyExists, "box %q exists already", c.Name()).
+			Hint("hermes-box start starts it; hermes-box status shows it")
+	}
+	return Plan{Steps: []Step{
+		{ID: "preflight", Title: "check this machine", Do: c.preflight},
+		{ID: "claim", Title: "claim the name", Do: c.claim, Undo: c.unclaim},
+		{ID: "image", Title: "fetch the OS image", Do: c.fetchImage},
+		{ID: "disk", Title: "make the data disk", Do: c.makeDisk, Undo: c.removeDisk},
+		{ID: "vm", Title: "make the VM", Do: c.makeVM, Undo: c.removeVM},
+		{ID: "boot", Title: "boot the VM", Do: c.boot},
+		{ID: "fetch", Title: "fetch the software", Do: c.fetchSoftware, Beside: true},
+		{ID: "helper", Title: "put the helper into the box", Do: c.putHelper},
+		{ID: "bootstrap", Title: "prepare the guest", Do: c.bootstrap},
+		{ID: "upload", Title: "upload the software", Do: c.upload, Beside: true},
+		{ID: "install", Title: "install and prove the software", Do: c.install},
+		{ID: "verify", Title: "check the box from outside", Do: c.verify},
+		{ID: "finish", Title: "record the box", Do: c.finish},
+	}}, nil
+}
+
+// making notes in the journal what is about to be made, so that a crash at any moment leaves a trace of it.
+func (c *creation) making(step string) error {
+	c.journal.Step = step
+	c.journal.Made = append(c.journal.Made, step)
+	return c.Home.SaveJournal(c.Name(), c.journal)
+}
+
+func (c *creation) claim(context.Context, *Progress) error {
+	c.journal = &store.Journal{Operation: "create", Started: time.Now().UTC()}
+	if err := c.making("claim"); err != nil {
+		return err
+	}
+	c.Record = &store.Record{
+		Name: c.Name(), ConfigDir: c.Config.Dir,
+		Instance: c.Name(), Disk: c.Name() + "-data",
+		Created: time.Now().UTC(),
+	}
+	return c.Home.SaveRecord(c.Record)
+}
+
+func (c *creation) unclaim(context.Context) error {
+	if c.journal == nil {
+		return nil
+	}
+	c.Record = nil
+	if err := c.Home.RemoveRecord(c.Name()); err != nil {
+		return err
+	}
+	return c.Home.RemoveJournal(c.Name())
+}
+
+func (c *creation) fetchImage(ctx context.Context, p *Progress) error {
+	return fetch(ctx, c.cache, imageArtifacts(c.Lock), p)
+}
+
+func (c *creation) fetchSoftware(ctx context.Context, p *Progress) error {
+	return fetch(ctx, c.cache, softwareArtifacts(c.Lock), p)
+}
+
+func (c *creation) makeDisk(ctx context.Context, _ *Progress) error {
+	if err := c.making("disk"); err != nil {
+		return err
+	}
+	return c.Lima.CreateDisk(ctx, c.Record.Disk, c.Config.VM.DataDisk)
+}
+
+func (c *creation) removeDisk(ctx context.Context) error {
+	return c.removeMade(ctx, "disk", c.Record, c.journal)
+}
+
+func (c *creation) makeVM(ctx context.Context, p *Progress) error {
+	machine, err := c.machine(ctx, c.cache)
+	if err != nil {
+		return err
+	}
+	if c.result.Emulated = machine.Emulated; machine.Emulated {
+		p.Warn("no hardware virtualization here: the VM is emulated in software and slow")
+	}
+	yaml, err := machine.YAML()
+	if err != nil {
+		return err
+	}
+	if err := c.making("vm"); err != nil {
+		return err
+	}
+	return c.Lima.Create(ctx, c.Record.Instance, yaml)
+}
+
+func (c *creation) removeVM(ctx context.Context) error {
+	return c.removeMade(ctx, "vm", c.Record, c.journal)
+}
+
+func (c *creation) boot(ctx context.Context, p *Progress) error {
+	return c.startVM(ctx, p)
+}
+
+func (c *creation) putHelper(ctx context.Context, _ *Progress) error { return c.ensureHelper(ctx) }
+
+func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
+	request := protocol.Bootstrap{
+		Box: c.Name(), DataDevice: "/dev/vdb", Format: true,
+		Ports: guestPorts(c.Config),
+	}
+	var debs []string
+	for _, pkg := range c.Lock.Packages {
+		request.Packages = append(request.Packages, protocol.Package{Name: pkg.Name, Version: pkg.Version, Digest: pkg.Artifact.Digest})
+		debs = append(debs, pkg.Artifact.Digest)
+	}
+	if err := c.send(ctx, c.cache, debs, p); err != nil {
+		return err
+	}
+	var answer protocol.Bootstrapped
+	if err := c.ask(ctx, protocol.VerbBootstrap, request, &answer, relay(p)); err != nil {
+		return err
+	}
+	if !answer.Formatted {
+		return fault.New(fault.IntegrityFailed, "the new data disk of box %q was not blank", c.Name()).
+			Hint("hermes-box doctor shows what is there")
+	}
+	c.Record.DataUUID, c.result.DataUUID = answer.DataUUID, answer.DataUUID
+	return c.Home.SaveRecord(c.Record)
+}
+
+func (c *creation) upload(ctx context.Context, p *Progress) error {
+	tx, err := transaction(c.Lock, c.Config, c.cache)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, c.cache, objects(tx), p)
+}
+
+func (c *creation) install(ctx context.Context, p *Progress) error {
+	tx, err := transaction(c.Lock, c.Config, c.cache)
+	if err != nil {
+		return err
+	}
+	var applied protocol.Applied
+	if err := c.ask(ctx, protocol.VerbApply, tx, &applied, relay(p)); err != nil {
+		return err
+	}
+	c.result.Components = applied.Components
+	return nil
+}
+
+func (c *creation) verify(ctx context.Context, p *Progress) error {
+	status, err := c.settle(ctx, p)
+	if err != nil {
+		return err
+	}
+	c.result.Status = status
+	return c.forwarded(ctx)
+}
+
+func (c *creation) finish(context.Context, *Progress) error {
+	c.Record.Ready = true
+	c.result.Instance, c.result.Disk = c.Record.Instance, c.Record.Disk
+	if err := c.Home.SaveRecord(c.Record); err != nil {
+		return err
+	}
+	return c.Home.RemoveJournal(c.Name())
+}

@@ -1,0 +1,79 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
+)
+
+// Destroyed is what destroy removed.
+type Destroyed struct {
+	Instance string `json:"instance"`
+	Disk     string `json:"disk"`
+}
+
+// Destroy removes the box: its VM and its data disk, by their exact names, and the host's record. Without
+// force it wants a fresh verified backup, and there is none yet. Cached artifacts and logs stay.
+func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, error) {
+	if b.Record == nil && b.noJournal() {
+		return nil, b.exists()
+	}
+	if !force {
+		return nil, fault.New(fault.PreflightFailed, "box %q has no verified backup; destroying it loses everything in it", b.Name()).
+			Hint("hermes-box destroy --force destroys it all the same")
+	}
+	result := &Destroyed{}
+	err := b.change(ctx, "destroy", sink, func(ctx context.Context) (Plan, error) {
+		if b.Record == nil { // recovery has just finished an earlier destroy, or undone a create
+			return Plan{}, nil
+		}
+		result.Instance, result.Disk = b.Record.Instance, b.Record.Disk
+		return b.destroyPlan(&store.Journal{Operation: "destroy", Started: time.Now().UTC(), Made: []string{"disk", "vm"}}), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func (b *Box) destroyPlan(j *store.Journal) Plan {
+	at := func(step string, do func(context.Context) error) func(context.Context, *Progress) error {
+		return func(ctx context.Context, _ *Progress) error {
+			j.Step = step
+			if err := b.Home.SaveJournal(b.Name(), j); err != nil {
+				return err
+			}
+			return do(ctx)
+		}
+	}
+	rec := b.Record
+	return Plan{Steps: []Step{
+		{ID: "vm", Title: "remove the VM", Do: at("vm", func(ctx context.Context) error { return b.deleteVM(ctx, rec.Instance) })},
+		{ID: "disk", Title: "remove the data disk", Do: at("disk", func(ctx context.Context) error { return b.deleteDisk(ctx, rec.Disk) })},
+		{ID: "forget", Title: "forget the box", Do: at("forget", func(context.Context) error { return b.forget() })},
+	}}
+}
+
+func (b *Box) forget() error {
+	b.Record = nil
+	return errors.Join(b.Home.RemoveRecord(b.Name()), b.Home.RemoveJournal(b.Name()))
+}
+
+// finishDestroy ends a destroy whose process died: whatever it had still to remove is removed.
+func (b *Box) finishDestroy(ctx context.Context, j *store.Journal) error {
+	if rec, err := b.Home.Record(b.Name()); err == nil {
+		b.Record = rec
+		return b.destroyPlan(j).Run(ctx, nil)
+	} else if !errors.Is(err, store.ErrNoBox) {
+		return err
+	}
+	return b.forget()
+}
+
+func (b *Box) noJournal() bool {
+	j, err := b.Home.Journal(b.Name())
+	return err == nil && j == nil
+}

@@ -1,0 +1,102 @@
+// Package ops is what can be done to a box: one file per operation. Each is a plan of named steps that emits
+// events; nothing here prints, prompts or draws.
+package ops
+
+import (
+	"sync"
+	"time"
+)
+
+// Kind tells what an event reports.
+type Kind string
+
+// The kinds of events, in the order a plan emits them.
+const (
+	Planned  Kind = "plan"     // Steps holds the whole plan
+	Started  Kind = "started"  // of a step
+	Bytes    Kind = "bytes"    // Done of Total bytes moved in a step
+	Phase    Kind = "phase"    // a component inside the guest has come to Phase, in State
+	Log      Kind = "log"      // Line, for the log
+	Warning  Kind = "warning"  // Line, for the person
+	Done     Kind = "done"     // of a step
+	Failed   Kind = "failed"   // of a step; Error
+	Undoing  Kind = "undoing"  // of a step
+	Undone   Kind = "undone"   // of a step; Error if undoing it failed
+	Finished Kind = "finished" // of the plan; Error if it failed
+)
+
+// Event is one line of the stream that text, JSON and the dashboard all draw.
+type Event struct {
+	Time      time.Time  `json:"time"`
+	Kind      Kind       `json:"event"`
+	Operation string     `json:"operation"`
+	Box       string     `json:"box"`
+	Step      string     `json:"step,omitempty"`
+	Title     string     `json:"title,omitempty"`
+	Steps     []StepInfo `json:"steps,omitempty"`
+	Done      int64      `json:"done,omitempty"`
+	Total     int64      `json:"total,omitempty"`
+	Component string     `json:"component,omitempty"`
+	Phase     string     `json:"phase,omitempty"`
+	State     string     `json:"state,omitempty"`
+	Line      string     `json:"line,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	Seconds   float64    `json:"seconds,omitempty"` // how long it took
+}
+
+// StepInfo is a step as the plan announces it.
+type StepInfo struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+}
+
+// Sink takes events. Calls come one at a time and must not block for long.
+type Sink func(Event)
+
+// Progress is what a step reports through. It may be used from several goroutines.
+type Progress struct {
+	stream *stream
+	step   Step
+}
+
+// Bytes tells how many bytes of how many have moved.
+func (p *Progress) Bytes(done, total int64) {
+	p.emit(Event{Kind: Bytes, Done: done, Total: total})
+}
+
+// Log adds a line to the log.
+func (p *Progress) Log(line string) { p.emit(Event{Kind: Log, Line: line}) }
+
+// Warn tells the person something they should know, though nothing failed.
+func (p *Progress) Warn(line string) { p.emit(Event{Kind: Warning, Line: line}) }
+
+// Phase tells where a component is.
+func (p *Progress) Phase(component, phase, state string) {
+	p.emit(Event{Kind: Phase, Component: component, Phase: phase, State: state})
+}
+
+func (p *Progress) emit(e Event) {
+	if p == nil || p.stream == nil {
+		return
+	}
+	e.Step, e.Title = p.step.ID, p.step.Title
+	p.stream.emit(e)
+}
+
+// stream stamps events and hands them to the sink one at a time.
+type stream struct {
+	mu        sync.Mutex
+	operation string
+	box       string
+	sink      Sink
+}
+
+func (s *stream) emit(e Event) {
+	if s.sink == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Time, e.Operation, e.Box = time.Now().UTC(), s.operation, s.box
+	s.sink(e)
+}

@@ -1,0 +1,159 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"hermes-box/limactl"
+	"hermes-box/ops/artifact"
+	"hermes-box/ops/config"
+	"hermes-box/ops/fault"
+	"hermes-box/ops/lock"
+	"hermes-box/ops/store"
+)
+
+// Host is the machine that operations run on.
+type Host struct {
+	Dir     string          // HERMES_BOX_HOME, whether or not it exists
+	Lima    *limactl.Client // on Dir/lima
+	Mirrors []string        // directories or base URLs asked first for artifacts
+	Helper  func(arch string) ([]byte, error)
+	// AfterStep is called as each step of any plan has ended well; crash tests end the process there.
+	AfterStep func(step string)
+}
+
+// Box is what a command was asked to work on: what the person wants (config, lock) and what the host knows
+// (record). Opening it changes nothing.
+type Box struct {
+	*Host
+	Home    store.Home
+	Config  *config.Config
+	Lock    *lock.Lock // nil where LockErr says why
+	LockErr error
+	Record  *store.Record // nil: the host knows no such box
+}
+
+// Open reads the config at path, the lock beside it and the host's record. A lock that is missing or wrong is
+// kept for the operations that need it; a record that belongs to another config directory is refused.
+func (h *Host) Open(path string) (*Box, error) {
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	b := &Box{Host: h, Home: store.Look(h.Dir), Config: cfg}
+	b.Lock, b.LockErr = lock.Load(LockPath(cfg))
+	rec, err := b.Home.Record(cfg.Name)
+	switch {
+	case errors.Is(err, store.ErrNoBox):
+	case err != nil:
+		return nil, err
+	case rec.ConfigDir != cfg.Dir:
+		return nil, fault.New(fault.AlreadyExists, "box %q belongs to %s, not to %s", cfg.Name, rec.ConfigDir, cfg.Dir).
+			Hint("choose another name in %s, or work from %s", cfg.Path, rec.ConfigDir).
+			Detail("config_dir", rec.ConfigDir)
+	default:
+		b.Record = rec
+	}
+	return b, nil
+}
+
+// LockPath is where the lock of a config is.
+func LockPath(cfg *config.Config) string { return filepath.Join(cfg.Dir, "hermes-box.lock") }
+
+// Name is the name of the box.
+func (b *Box) Name() string { return b.Config.Name }
+
+// exists refuses where the host knows no such box, or where its making never came to an end.
+func (b *Box) exists() error {
+	if b.Record == nil {
+		return fault.New(fault.NotFound, "box %q does not exist", b.Name()).
+			Hint("hermes-box create makes it")
+	}
+	if !b.Record.Ready {
+		return fault.New(fault.NotFound, "box %q was never finished: its create was cut off", b.Name()).
+			Hint("hermes-box create removes what is left of it and makes it anew")
+	}
+	return nil
+}
+
+// instance looks at the box's VM; Absent is a state, not an error.
+func (b *Box) instance(ctx context.Context) (limactl.Instance, error) {
+	in, err := b.Lima.Instance(ctx, b.Record.Instance)
+	if errors.Is(err, limactl.ErrNotFound) {
+		return limactl.Instance{Name: b.Record.Instance, State: limactl.Absent}, nil
+	}
+	return in, err
+}
+
+// running refuses unless the box's VM runs.
+func (b *Box) running(ctx context.Context) error {
+	if err := b.exists(); err != nil {
+		return err
+	}
+	in, err := b.instance(ctx)
+	if err != nil {
+		return err
+	}
+	switch in.State {
+	case limactl.Running:
+		return nil
+	case limactl.Absent:
+		return fault.New(fault.NotFound, "the VM of box %q is gone; its data disk %q is kept", b.Name(), b.Record.Disk).
+			Hint("hermes-box doctor shows what is there")
+	case limactl.Stopped:
+		return fault.New(fault.PreflightFailed, "box %q is stopped", b.Name()).Hint("hermes-box start")
+	default:
+		return fault.New(fault.PreflightFailed, "box %q is %s: %s", b.Name(), in.State, in.Cause).
+			Hint("hermes-box doctor")
+	}
+}
+
+// change runs an operation that changes the box: it takes the box's lock, recovers what an earlier one left
+// half done, then runs the plan that make returns.
+func (b *Box) change(ctx context.Context, operation string, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
+	home, err := store.Open(b.Dir)
+	if err != nil {
+		return err
+	}
+	b.Home = home
+	held, err := home.Lock(b.Name())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Unlock()) }()
+	if err := b.recover(ctx, operation); err != nil {
+		return err
+	}
+	plan, err := prepare(ctx)
+	if err != nil {
+		return err
+	}
+	plan.Operation, plan.Box, plan.AfterStep = operation, b.Name(), b.AfterStep
+	logged, done := b.logged(operation, sink)
+	defer done()
+	return plan.Run(ctx, logged)
+}
+
+func (b *Box) openCache() (*artifact.Cache, error) {
+	return artifact.Open(b.Home.Artifacts(), artifact.Options{Mirrors: b.Mirrors})
+}
+
+// vmType is the virtualization of this host.
+func vmType() string {
+	if runtime.GOOS == "darwin" {
+		return "vz"
+	}
+	return "qemu"
+}
+
+// lastLines keeps the end of a text, for an error.
+func lastLines(s string, n int) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,66 @@
+package lock
+
+import (
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+
+	"hermes-box/ops/fault"
+)
+
+// Digest is the identity of an artifact, in the one form that can be compared.
+type Digest struct {
+	Algo string // sha256 or sha512
+	Hex  string // lower case: 64 or 128 characters
+}
+
+// digestForms is what errors call the forms ParseDigest accepts.
+const digestForms = "sha256:<64 lower-case hex> or sha512-<base64 of 64 bytes>"
+
+// ParseDigest reads "sha256:<64 lower-case hex>" or the SRI form "sha512-<88 characters of base64>".
+func ParseDigest(s string) (Digest, error) {
+	bad := func() (Digest, error) {
+		return Digest{}, fault.New(fault.InvalidInput, "digest %.100q is not %s", s, digestForms)
+	}
+	if text, ok := strings.CutPrefix(s, "sha256:"); ok {
+		raw, err := hex.DecodeString(text)
+		if err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != text {
+			return bad()
+		}
+		return Digest{"sha256", text}, nil
+	}
+	text, ok := strings.CutPrefix(s, "sha512-")
+	raw, err := base64.StdEncoding.DecodeString(text)
+	// Decoding ignores line breaks and spare bits: one digest must have one form.
+	if !ok || err != nil || len(raw) != sha512.Size || base64.StdEncoding.EncodeToString(raw) != text {
+		return bad()
+	}
+	return Digest{"sha512", hex.EncodeToString(raw)}, nil
+}
+
+// String is the form ParseDigest reads.
+func (d Digest) String() string {
+	if d.Algo == "sha512" {
+		raw, _ := hex.DecodeString(d.Hex) // checked by ParseDigest
+		return "sha512-" + base64.StdEncoding.EncodeToString(raw)
+	}
+	return d.Algo + ":" + d.Hex
+}
+
+// Path is where an object of that digest lies in a cache, a mirror and the helper's tar: "sha256/<hex>".
+func (d Digest) Path() string { return d.Algo + "/" + d.Hex }
+
+// New starts a hash of the digest's kind.
+func (d Digest) New() hash.Hash {
+	if d.Algo == "sha512" {
+		return sha512.New()
+	}
+	return sha256.New()
+}
+
+// Sum is the digest of what a hash made by New has seen.
+func (d Digest) Sum(h hash.Hash) Digest { return Digest{d.Algo, fmt.Sprintf("%x", h.Sum(nil))} }

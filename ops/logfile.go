@@ -1,0 +1,50 @@
+package ops
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"hermes-box/limactl"
+)
+
+// logged copies the events of an operation into the box's log directory, one file an operation. Byte counts
+// are left out: they would be most of the file. A log that cannot be written never fails an operation.
+func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
+	dir := b.Home.Logs(b.Name())
+	if os.MkdirAll(dir, 0o700) != nil {
+		return sink, func() {}
+	}
+	name := time.Now().UTC().Format("20060102T150405Z") + "-" + operation + ".ndjson"
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return sink, func() {}
+	}
+	enc := json.NewEncoder(f)
+	return func(e Event) {
+		if e.Kind != Bytes {
+			enc.Encode(e)
+		}
+		if sink != nil {
+			sink(e)
+		}
+	}, func() { f.Close() }
+}
+
+// CommandLog appends every run of limactl and ssh to one file, for `logs commands`. Arguments hold no secrets:
+// those travel on stdin, which is never logged.
+func CommandLog(home string) func(limactl.Command) {
+	var mu sync.Mutex
+	return func(c limactl.Command) {
+		mu.Lock()
+		defer mu.Unlock()
+		f, err := os.OpenFile(filepath.Join(home, "logs", "commands.ndjson"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		json.NewEncoder(f).Encode(c)
+	}
+}

@@ -1,0 +1,137 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"hermes-box/ops/fault"
+)
+
+// Step is one named part of an operation.
+type Step struct {
+	ID, Title string
+	Do        func(context.Context, *Progress) error
+	Undo      func(context.Context) error // nil: nothing to undo
+	// Beside starts this step together with the one before it. The step after the last of such a run
+	// waits for all of them.
+	Beside bool
+}
+
+// Plan is an operation: all of it is known before any of it runs.
+type Plan struct {
+	Operation, Box string
+	Steps          []Step
+	// AfterStep, if set, is called as each step has ended well. Crash tests end the process there.
+	AfterStep func(step string)
+}
+
+// undoBound is the most that undoing one step may take; stopping a VM is the longest.
+const undoBound = 5 * time.Minute
+
+// Run does the steps. When one fails or the context ends, those begun are undone in reverse, also the failed
+// one: a step must be able to undo what it half did. The error is that of the step; what could not be undone is
+// added to it.
+func (p Plan) Run(ctx context.Context, sink Sink) error {
+	s := &stream{operation: p.Operation, box: p.Box, sink: sink}
+	info := make([]StepInfo, len(p.Steps))
+	for i, st := range p.Steps {
+		info[i] = StepInfo{st.ID, st.Title}
+	}
+	begun := time.Now()
+	s.emit(Event{Kind: Planned, Steps: info})
+	var err error
+	var started []Step
+	for i := 0; i < len(p.Steps) && err == nil; {
+		end := i + 1
+		for end < len(p.Steps) && p.Steps[end].Beside {
+			end++
+		}
+		started = append(started, p.Steps[i:end]...)
+		err = p.runGroup(ctx, s, p.Steps[i:end])
+		i = end
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fault.New(fault.Interrupted, "%s was interrupted", p.Operation)
+		}
+		if undo := p.undo(ctx, s, started); undo != nil {
+			err = fmt.Errorf("%w; %w", err, undo)
+		}
+	}
+	e := Event{Kind: Finished, Seconds: time.Since(begun).Seconds()}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	s.emit(e)
+	return err
+}
+
+// runGroup runs steps at the same time; the first failure ends the others, and is the one returned.
+func (p Plan) runGroup(ctx context.Context, s *stream, steps []Step) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var first error
+	for _, st := range steps {
+		wg.Go(func() {
+			if err := p.runStep(ctx, s, st); err != nil {
+				mu.Lock()
+				if first == nil {
+					first = err
+				}
+				mu.Unlock()
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+func (p Plan) runStep(ctx context.Context, s *stream, st Step) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	begun := time.Now()
+	s.emit(Event{Kind: Started, Step: st.ID, Title: st.Title})
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("step %s: panic: %v\n%s", st.ID, r, debug.Stack())
+		}
+		e := Event{Kind: Done, Step: st.ID, Title: st.Title, Seconds: time.Since(begun).Seconds()}
+		if err != nil {
+			e.Kind, e.Error = Failed, err.Error()
+		}
+		s.emit(e)
+		if err == nil && p.AfterStep != nil {
+			p.AfterStep(st.ID)
+		}
+	}()
+	return st.Do(ctx, &Progress{stream: s, step: st})
+}
+
+func (p Plan) undo(ctx context.Context, s *stream, started []Step) error {
+	var failures []error
+	for i := len(started) - 1; i >= 0; i-- {
+		st := started[i]
+		if st.Undo == nil {
+			continue
+		}
+		s.emit(Event{Kind: Undoing, Step: st.ID, Title: st.Title})
+		uctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoBound)
+		err := st.Undo(uctx)
+		cancel()
+		e := Event{Kind: Undone, Step: st.ID, Title: st.Title}
+		if err != nil {
+			e.Error = err.Error()
+			failures = append(failures, fmt.Errorf("could not undo %q: %w", st.Title, err))
+		}
+		s.emit(e)
+	}
+	return errors.Join(failures...)
+}

@@ -1,0 +1,128 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"hermes-box/ops/fault"
+)
+
+// trace makes steps that note what is done and undone.
+type trace struct{ log []string }
+
+func (tr *trace) step(id string, do func(context.Context) error) Step {
+	return Step{
+		ID: id, Title: id,
+		Do: func(ctx context.Context, _ *Progress) error {
+			tr.log = append(tr.log, id)
+			if do == nil {
+				return nil
+			}
+			return do(ctx)
+		},
+		Undo: func(ctx context.Context) error {
+			tr.log = append(tr.log, "undo "+id)
+			return ctx.Err()
+		},
+	}
+}
+
+func TestFailureUndoesInReverse(t *testing.T) {
+	tr := &trace{}
+	boom := fault.New(fault.HealthFailed, "boom").Hint("try")
+	plan := Plan{Operation: "create", Box: "main", Steps: []Step{
+		tr.step("a", nil),
+		tr.step("b", func(context.Context) error { return boom }),
+		tr.step("c", nil),
+	}}
+	var kinds []string
+	err := plan.Run(t.Context(), func(e Event) {
+		kinds = append(kinds, string(e.Kind)+" "+e.Step)
+		if e.Box != "main" || e.Operation != "create" || e.Time.IsZero() {
+			t.Errorf("event without a name or time: %+v", e)
+		}
+	})
+	if !errors.Is(err, boom) || fault.CodeOf(err) != fault.HealthFailed || fault.HintOf(err) != "try" {
+		t.Errorf("error: %v", err)
+	}
+	if want := []string{"a", "b", "undo b", "undo a"}; !slices.Equal(tr.log, want) {
+		t.Errorf("ran %v, want %v", tr.log, want)
+	}
+	want := []string{"plan ", "started a", "done a", "started b", "failed b", "undoing b", "undone b", "undoing a", "undone a", "finished "}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("events %q", kinds)
+	}
+}
+
+func TestCancelUndoesWithALivingContext(t *testing.T) {
+	tr := &trace{}
+	ctx, cancel := context.WithCancel(t.Context())
+	plan := Plan{Operation: "create", Steps: []Step{
+		tr.step("a", nil),
+		tr.step("b", func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() }),
+	}}
+	err := plan.Run(ctx, nil)
+	if fault.CodeOf(err) != fault.Interrupted || strings.Contains(err.Error(), "could not undo") {
+		t.Errorf("error: %v", err)
+	}
+	if want := []string{"a", "b", "undo b", "undo a"}; !slices.Equal(tr.log, want) {
+		t.Errorf("ran %v, want %v", tr.log, want)
+	}
+}
+
+func TestStepsBesideRunTogether(t *testing.T) {
+	met := make(chan struct{})
+	meet := func(ctx context.Context, _ *Progress) error {
+		select {
+		case met <- struct{}{}:
+		case <-met:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return nil
+	}
+	after := false
+	plan := Plan{Steps: []Step{
+		{ID: "boot", Do: meet},
+		{ID: "fetch", Do: meet, Beside: true},
+		{ID: "after", Do: func(context.Context, *Progress) error { after = true; return nil }},
+	}}
+	if err := plan.Run(t.Context(), nil); err != nil || !after {
+		t.Errorf("err %v, after %v", err, after)
+	}
+}
+
+func TestFailureBesideEndsTheOther(t *testing.T) {
+	boom := errors.New("boom")
+	plan := Plan{Steps: []Step{
+		{ID: "boot", Do: func(ctx context.Context, _ *Progress) error { <-ctx.Done(); return ctx.Err() }},
+		{ID: "fetch", Do: func(context.Context, *Progress) error { return boom }, Beside: true},
+	}}
+	if err := plan.Run(t.Context(), nil); !errors.Is(err, boom) {
+		t.Errorf("err %v", err)
+	}
+}
+
+func TestFailedUndoIsToldWithTheCause(t *testing.T) {
+	boom, stuck := errors.New("boom"), errors.New("stuck")
+	plan := Plan{Steps: []Step{{ID: "a", Title: "make a",
+		Do:   func(context.Context, *Progress) error { return boom },
+		Undo: func(context.Context) error { return stuck }}}}
+	err := plan.Run(t.Context(), nil)
+	if !errors.Is(err, boom) || !errors.Is(err, stuck) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("err %q", err)
+	}
+}
+
+func TestPanicIsAFailureAndUndone(t *testing.T) {
+	undone := false
+	plan := Plan{Steps: []Step{{ID: "a",
+		Do:   func(context.Context, *Progress) error { panic("ouch") },
+		Undo: func(context.Context) error { undone = true; return nil }}}}
+	if err := plan.Run(t.Context(), nil); err == nil || !undone {
+		t.Errorf("err %v, undone %v", err, undone)
+	}
+}

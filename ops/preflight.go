@@ -1,0 +1,211 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hermes-box/limactl"
+	"hermes-box/ops/lock"
+)
+
+// Preflight looks at all that create needs of this machine, and changes nothing.
+func (b *Box) Preflight(ctx context.Context) []Check {
+	var all []Check
+	for _, p := range b.preflight() {
+		all = append(all, p.run(ctx))
+	}
+	return all
+}
+
+// preflight are the checks before a create, the cheapest and most telling first.
+func (b *Box) preflight() []probe {
+	return []probe{
+		{"lock", "lock file", b.checkLock},
+		{"platform", "platform", b.checkPlatform},
+		{"lima", "Lima", b.checkLima},
+		{"virtualization", "virtualization", b.checkVirtualization},
+		{"path", "state directory", b.checkPath},
+		{"clock", "clock of this machine", b.checkHostClock},
+		{"vm-name", "VM name", b.checkInstanceFree},
+		{"disk-name", "disk name", b.checkDiskFree},
+		{"ports", "ports", b.checkPortsFree},
+		{"space", "disk space", b.checkSpace},
+	}
+}
+
+func (c *creation) preflight(ctx context.Context, p *Progress) error {
+	for _, probe := range c.Box.preflight() {
+		check := probe.run(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p.Log(check.Title + ": " + check.Evidence)
+		if check.Verdict == Fail || check.Verdict == Unknown {
+			return check.refusal()
+		}
+	}
+	var err error
+	c.cache, err = c.openCache()
+	return err
+}
+
+func (b *Box) checkLock(context.Context) Check {
+	if b.LockErr != nil {
+		return failed(b.LockErr)
+	}
+	return pass(b.Lock.Digest())
+}
+
+func (b *Box) checkPlatform(context.Context) Check {
+	here := runtime.GOOS + "/" + runtime.GOARCH
+	switch here {
+	case "darwin/arm64", "linux/amd64", "linux/arm64":
+	default:
+		return fail(here+" cannot run a box", "use an Apple Silicon Mac, or Linux on amd64 or arm64")
+	}
+	if b.Lock != nil && b.Lock.Arch != runtime.GOARCH {
+		return fail(fmt.Sprintf("the lock is for %s guests, this machine is %s", b.Lock.Arch, runtime.GOARCH),
+			"use the lock for "+runtime.GOARCH)
+	}
+	return pass(here)
+}
+
+func (b *Box) checkLima(ctx context.Context) Check {
+	want := ""
+	if b.Lock != nil {
+		want = b.Lock.Lima.Version
+	}
+	got, err := b.Lima.Version(ctx)
+	if errors.Is(err, limactl.ErrNotInstalled) {
+		return fail("limactl is not installed", "install Lima "+want+": see README, \"Lima\"")
+	}
+	if err != nil {
+		return unknown(err, "limactl --version")
+	}
+	if want != "" && got != want {
+		return fail(fmt.Sprintf("Lima is %s, the lock is qualified with %s", got, want),
+			"install Lima "+want+": see README, \"Lima\"")
+	}
+	return pass("Lima " + got)
+}
+
+func (b *Box) checkVirtualization(context.Context) Check {
+	if vmType() == "vz" {
+		return pass("Apple Virtualization.framework")
+	}
+	program := "qemu-system-x86_64"
+	if runtime.GOARCH == "arm64" {
+		program = "qemu-system-aarch64"
+	}
+	for _, p := range []string{program, "qemu-img"} {
+		if _, err := exec.LookPath(p); err != nil {
+			return fail(p+" is not installed", "apt-get install qemu-system qemu-utils")
+		}
+	}
+	if a := limactl.Acceleration(); !a.Usable {
+		return warn("software emulation, slow: "+a.Why, "give this user access to a working /dev/kvm")
+	}
+	return pass("QEMU with KVM")
+}
+
+func (b *Box) checkPath(context.Context) Check {
+	if err := limactl.CheckHome(b.Home.Lima(), b.Name()); err != nil {
+		return fail(err.Error(), "set HERMES_BOX_HOME to a shorter path, such as /var/tmp/hb")
+	}
+	return pass(b.Dir)
+}
+
+// checkHostClock catches a clock that is plainly behind: TLS and logins would fail inside.
+func (b *Box) checkHostClock(context.Context) Check {
+	now := time.Now()
+	info, err := os.Stat(LockPath(b.Config))
+	if err != nil {
+		return unknown(err, "")
+	}
+	if behind := info.ModTime().Sub(now); behind > 24*time.Hour {
+		return fail(fmt.Sprintf("the clock of this machine says %s, but the lock file was written on %s",
+			now.Format(time.DateOnly), info.ModTime().Format(time.DateOnly)), "set the clock")
+	}
+	return pass(now.Format(time.RFC3339))
+}
+
+func (b *Box) checkInstanceFree(ctx context.Context) Check {
+	name := b.Name()
+	in, err := b.Lima.Instance(ctx, name)
+	switch {
+	case errors.Is(err, limactl.ErrNotFound):
+		return pass(name + " is free")
+	case errors.Is(err, limactl.ErrNotInstalled):
+		return fail("limactl is not installed", "install Lima: see README, \"Lima\"")
+	case err != nil:
+		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl list")
+	}
+	c := fail(fmt.Sprintf("a VM %q that hermes-box did not make is in %s", name, in.Dir),
+		"choose another name in "+b.Config.Path+", or remove that VM yourself")
+	c.code = "already_exists"
+	return c
+}
+
+func (b *Box) checkDiskFree(ctx context.Context) Check {
+	name := b.Name() + "-data"
+	d, err := b.Lima.Disk(ctx, name)
+	switch {
+	case errors.Is(err, limactl.ErrNotFound):
+		return pass(name + " is free")
+	case err != nil:
+		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl disk list")
+	}
+	c := fail(fmt.Sprintf("a disk %q that hermes-box did not make is in %s", name, d.Dir),
+		"choose another name in "+b.Config.Path+", or remove that disk yourself")
+	c.code = "already_exists"
+	return c
+}
+
+func (b *Box) checkPortsFree(context.Context) Check {
+	for _, port := range []int{b.Config.Ports.Executor, b.Config.Ports.Dashboard} {
+		if err := limactl.PortFree(port); err != nil {
+			return fail(err.Error(), "stop what holds it, or set another port in "+b.Config.Path)
+		}
+	}
+	return pass(fmt.Sprintf("%d and %d are free", b.Config.Ports.Executor, b.Config.Ports.Dashboard))
+}
+
+// checkSpace counts what has still to come in, the image once more (Lima copies it) and room for the guest to
+// install into; the disks of the VM grow as they fill.
+func (b *Box) checkSpace(context.Context) Check {
+	if b.Lock == nil {
+		return unknown(b.LockErr, "")
+	}
+	cache, err := b.openCache()
+	if err != nil {
+		return failed(err)
+	}
+	_, need := cache.Missing(append(imageArtifacts(b.Lock), softwareArtifacts(b.Lock)...))
+	need += b.Lock.Image.Disk.Size + 3*sum(softwareArtifacts(b.Lock)) + 1<<30
+	var fs unix.Statfs_t
+	if err := unix.Statfs(b.Dir, &fs); err != nil {
+		return unknown(err, "")
+	}
+	free := int64(fs.Bavail) * int64(fs.Bsize)
+	if free < need {
+		return fail(fmt.Sprintf("%s has %s free, a box needs %s", b.Dir, gib(free), gib(need)),
+			"make room, or set HERMES_BOX_HOME to a directory on a larger disk")
+	}
+	return pass(gib(free) + " free")
+}
+
+func sum(all []lock.Artifact) (bytes int64) {
+	for _, a := range all {
+		bytes += a.Size
+	}
+	return bytes
+}
+
+func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

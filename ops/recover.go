@@ -1,0 +1,100 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"hermes-box/limactl"
+	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
+)
+
+// recover finishes or undoes what an earlier operation left half done when its process died. It runs with the
+// box's lock held, before anything else.
+//
+// A create is undone: what its journal names is removed. A destroy can only be finished, and is, unless the
+// command now asked for would work on what is left.
+func (b *Box) recover(ctx context.Context, operation string) error {
+	j, err := b.Home.Journal(b.Name())
+	if err != nil || j == nil {
+		return err
+	}
+	switch {
+	case j.Operation == "create":
+		return b.undoCreate(ctx, j)
+	case j.Operation == "destroy" && (operation == "destroy" || operation == "create"):
+		return b.finishDestroy(ctx, j)
+	default:
+		return fault.New(fault.PreflightFailed, "%s of box %q was cut off at %q", j.Operation, b.Name(), j.Step).
+			Hint("hermes-box %s --force ends it", j.Operation)
+	}
+}
+
+func (b *Box) undoCreate(ctx context.Context, j *store.Journal) error {
+	rec, err := b.Home.Record(b.Name())
+	if errors.Is(err, store.ErrNoBox) {
+		b.Record = nil
+		return b.Home.RemoveJournal(b.Name()) // nothing but the claim had been begun
+	}
+	if err != nil {
+		return err
+	}
+	if rec.Ready { // only the end of the journal was missing
+		b.Record = rec
+		return b.Home.RemoveJournal(b.Name())
+	}
+	for i := len(j.Made) - 1; i >= 0; i-- {
+		if err := b.removeMade(ctx, j.Made[i], rec, j); err != nil {
+			return fmt.Errorf("undo the create that was cut off: %w", err)
+		}
+	}
+	b.Record = nil
+	return errors.Join(b.Home.RemoveRecord(b.Name()), b.Home.RemoveJournal(b.Name()))
+}
+
+// removeMade removes one thing that an operation has noted in its journal as made, by its exact name; gone
+// already is fine, not noted is not touched.
+func (b *Box) removeMade(ctx context.Context, what string, rec *store.Record, j *store.Journal) error {
+	if j == nil || rec == nil || !slices.Contains(j.Made, what) {
+		return nil
+	}
+	switch what {
+	case "vm":
+		return b.deleteVM(ctx, rec.Instance)
+	case "disk":
+		return b.deleteDisk(ctx, rec.Disk)
+	}
+	return nil
+}
+
+// stopBound is the most that stopping a VM by force may take.
+const stopBound = time.Minute
+
+// deleteVM removes a VM by its exact name, running or not.
+func (b *Box) deleteVM(ctx context.Context, name string) error {
+	in, err := b.Lima.Instance(ctx, name)
+	if errors.Is(err, limactl.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if in.State != limactl.Stopped && in.State != limactl.Absent {
+		if err := b.Lima.Stop(ctx, name, true, stopBound); err != nil {
+			return err
+		}
+	}
+	return b.Lima.Delete(ctx, name)
+}
+
+// deleteDisk removes a data disk by its exact name.
+func (b *Box) deleteDisk(ctx context.Context, name string) error {
+	err := b.Lima.DeleteDisk(ctx, name)
+	if errors.Is(err, limactl.ErrNotFound) {
+		return nil
+	}
+	return err
+}

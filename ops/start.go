@@ -1,0 +1,141 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
+	"hermes-box/ops/fault"
+)
+
+// Run is the outcome of start and stop.
+type Run struct {
+	Already bool             `json:"already"` // nothing was to be done
+	Drift   []Drifted        `json:"drift,omitempty"`
+	Status  *protocol.Status `json:"status,omitempty"`
+}
+
+// Start boots the box and starts what is applied to it. It never installs anything; drift is reported. A box
+// that runs and is healthy is left alone.
+func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
+	result := &Run{}
+	err := b.change(ctx, "start", sink, func(ctx context.Context) (Plan, error) {
+		if err := b.exists(); err != nil {
+			return Plan{}, err
+		}
+		in, err := b.instance(ctx)
+		if err != nil {
+			return Plan{}, err
+		}
+		if in.State == limactl.Absent {
+			return Plan{}, fault.New(fault.NotFound, "the VM of box %q is gone; its data disk %q is kept", b.Name(), b.Record.Disk).
+				Hint("hermes-box doctor shows what is there")
+		}
+		if in.State == limactl.Running {
+			if s, err := b.look(ctx); err == nil && sound(s) {
+				result.Already, result.Status = true, s
+				return Plan{}, nil
+			}
+		}
+		return b.startPlan(in, result), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.remember(result.Status)
+	result.Drift = b.drift(result.Status)
+	return result, nil
+}
+
+func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
+	var steps []Step
+	booted := false // a VM that came up stays up, whatever its services do: it can be looked into
+	if in.State != limactl.Running {
+		steps = append(steps,
+			Step{ID: "ports", Title: "check the ports", Do: func(ctx context.Context, _ *Progress) error {
+				if c := b.checkPortsFree(ctx); c.Verdict == Fail {
+					return c.refusal()
+				}
+				return nil
+			}},
+			Step{ID: "boot", Title: "boot the VM", Do: func(ctx context.Context, p *Progress) error {
+				if err := b.Lima.CleanStale(ctx, b.Record.Instance); err != nil {
+					return err
+				}
+				err := b.startVM(ctx, p)
+				booted = err == nil
+				return err
+			}, Undo: func(ctx context.Context) error {
+				if booted {
+					return nil
+				}
+				return b.Lima.Stop(ctx, b.Record.Instance, true, stopBound)
+			}})
+	}
+	return Plan{Steps: append(steps,
+		Step{ID: "services", Title: "start the services", Do: func(ctx context.Context, p *Progress) error {
+			return b.ask(ctx, protocol.VerbStart, nil, nil, relay(p))
+		}},
+		Step{ID: "verify", Title: "check the box", Do: func(ctx context.Context, p *Progress) (err error) {
+			if result.Status, err = b.settle(ctx, p); err != nil {
+				return err
+			}
+			return b.forwarded(ctx)
+		}},
+	)}
+}
+
+// sound is whether nothing in the box is failed or stopped.
+func sound(s *protocol.Status) bool {
+	for _, c := range s.Components {
+		if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
+			return false
+		}
+	}
+	return s.DataProblem == "" && len(s.Components) > 0
+}
+
+// Stop stops the services, syncs the data disk and stops the VM. A stopped box is left alone. With force the
+// guest is not asked: for a box that no longer answers.
+func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
+	result := &Run{}
+	err := b.change(ctx, "stop", sink, func(ctx context.Context) (Plan, error) {
+		if err := b.exists(); err != nil {
+			return Plan{}, err
+		}
+		in, err := b.instance(ctx)
+		if err != nil {
+			return Plan{}, err
+		}
+		if in.State == limactl.Stopped || in.State == limactl.Absent {
+			result.Already = true
+			return Plan{}, nil
+		}
+		return b.stopPlan(in, force), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func (b *Box) stopPlan(in limactl.Instance, force bool) Plan {
+	var steps []Step
+	if in.State == limactl.Running && !force {
+		steps = append(steps, Step{ID: "quiesce", Title: "stop the services and sync the data disk",
+			Do: func(ctx context.Context, p *Progress) error {
+				err := b.ask(ctx, protocol.VerbQuiesce, nil, &protocol.Quiesced{}, relay(p))
+				if err != nil && ctx.Err() == nil {
+					return fault.New(fault.ExternalFailed, "the box could not be quiesced: %w", err).
+						Hint("hermes-box stop --force stops it without asking it")
+				}
+				return err
+			},
+			Undo: func(ctx context.Context) error { return b.ask(ctx, protocol.VerbStart, nil, nil, nil) }})
+	}
+	return Plan{Steps: append(steps, Step{ID: "stop", Title: "stop the VM",
+		Do: func(ctx context.Context, _ *Progress) error {
+			return b.Lima.Stop(ctx, b.Record.Instance, force || in.State != limactl.Running, 4*time.Minute)
+		}})}
+}

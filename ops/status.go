@@ -1,0 +1,180 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
+	"hermes-box/ops/lock"
+)
+
+// Status is a box as it is now, or as it was last seen.
+type Status struct {
+	Box        string            `json:"box"`
+	State      string            `json:"state"` // absent stopped starting running degraded
+	Cause      string            `json:"cause,omitempty"`
+	Live       bool              `json:"live"` // Guest is of now; else it is the last known
+	Seen       *time.Time        `json:"seen,omitempty"`
+	Guest      *protocol.Status  `json:"guest,omitempty"`
+	Components []ComponentStatus `json:"components,omitempty"`
+	Platform   []Drifted         `json:"platform_drift,omitempty"`
+	LockError  string            `json:"lock_error,omitempty"`
+	Ports      protocol.Ports    `json:"ports"`
+	Busy       string            `json:"busy,omitempty"` // the operation under way or cut off
+}
+
+// ComponentStatus puts desired, applied and running side by side.
+type ComponentStatus struct {
+	Name    string `json:"name"`
+	Desired string `json:"desired,omitempty"`
+	Applied string `json:"applied,omitempty"`
+	State   string `json:"state"` // healthy setup-required stopped drifted failed
+	Detail  string `json:"detail,omitempty"`
+	Service string `json:"service,omitempty"`
+	Since   int64  `json:"since,omitempty"`
+}
+
+// Drifted is one difference between what the lock says and what is applied.
+type Drifted struct {
+	Name   string `json:"name"`
+	From   string `json:"from,omitempty"`
+	To     string `json:"to,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// seen is what the host keeps of the last look.
+type seen struct {
+	At     time.Time       `json:"at"`
+	Status protocol.Status `json:"status"`
+}
+
+// statusBound is the most that a look into the guest may take.
+const statusBound = 20 * time.Second
+
+// Status looks at the box: the VM's state and one ssh round trip into it. It takes no lock and changes
+// nothing; a box that is off, or that does not answer, is shown as it was last seen.
+func (b *Box) Status(ctx context.Context) (*Status, error) {
+	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: guestPorts(b.Config)}
+	if b.LockErr != nil {
+		st.LockError = b.LockErr.Error()
+	}
+	if j, err := b.Home.Journal(b.Name()); err == nil && j != nil {
+		st.Busy = j.Operation
+	}
+	if b.Record == nil {
+		return st, nil
+	}
+	in, live, err := b.observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st.State, st.Cause = string(in.State), in.Cause
+	if live != nil {
+		st.Live, st.Guest = true, live
+		b.remember(live)
+	} else if last := b.lastSeen(); last != nil {
+		st.Guest, st.Seen = &last.Status, &last.At
+	}
+	if st.Guest != nil {
+		b.compare(st)
+	}
+	if st.Live && (!sound(st.Guest)) {
+		st.State = string(limactl.Degraded)
+	}
+	return st, nil
+}
+
+// observe asks Lima and the guest at the same time: a running box answers in the time of one ssh round trip.
+func (b *Box) observe(ctx context.Context) (limactl.Instance, *protocol.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusBound)
+	defer cancel()
+	type answer struct {
+		status *protocol.Status
+		err    error
+	}
+	guest := make(chan answer, 1)
+	lookCtx, stopLooking := context.WithCancel(ctx)
+	defer stopLooking()
+	go func() {
+		s, err := b.look(lookCtx)
+		guest <- answer{s, err}
+	}()
+	in, err := b.instance(ctx)
+	if err != nil {
+		stopLooking()
+		<-guest
+		return in, nil, err
+	}
+	if in.State != limactl.Running {
+		stopLooking()
+		<-guest
+		return in, nil, nil
+	}
+	a := <-guest
+	if a.err != nil {
+		in.State, in.Cause = limactl.Degraded, "the VM runs but does not answer: "+a.err.Error()
+	}
+	return in, a.status, nil
+}
+
+// compare sets desired beside applied and marks what has drifted.
+func (b *Box) compare(st *Status) {
+	drifted := map[string]Drifted{}
+	if applied, err := lock.Parse("applied.lock", []byte(st.Guest.Lock)); err == nil && b.Lock != nil {
+		d := lock.Compare(applied, b.Lock)
+		for _, c := range d.Components {
+			drifted[c.Name] = Drifted(c)
+		}
+		for _, c := range d.Platform {
+			st.Platform = append(st.Platform, Drifted(c))
+		}
+	}
+	for _, c := range st.Guest.Components {
+		out := ComponentStatus{Name: c.Name, Applied: c.Applied, State: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
+		if b.Lock != nil {
+			out.Desired = b.Lock.Components[c.Name].Version
+		}
+		if d, ok := drifted[c.Name]; ok && c.State != protocol.FailedState {
+			out.State, out.Detail = "drifted", d.Reason
+		}
+		if !st.Live {
+			out.State, out.Service, out.Since = protocol.Stopped, "", 0
+		}
+		st.Components = append(st.Components, out)
+	}
+}
+
+// drift is what the lock wants otherwise than it is applied.
+func (b *Box) drift(guest *protocol.Status) []Drifted {
+	if guest == nil || b.Lock == nil {
+		return nil
+	}
+	applied, err := lock.Parse("applied.lock", []byte(guest.Lock))
+	if err != nil {
+		return nil
+	}
+	d := lock.Compare(applied, b.Lock)
+	var all []Drifted
+	for _, c := range append(d.Platform, d.Components...) {
+		all = append(all, Drifted(c))
+	}
+	return all
+}
+
+// remember keeps a status for when the box is off. Losing it is no harm.
+func (b *Box) remember(s *protocol.Status) {
+	if s != nil {
+		_ = b.Home.SaveSeen(b.Name(), seen{time.Now().UTC(), *s})
+	}
+}
+
+func (b *Box) lastSeen() *seen {
+	var raw json.RawMessage
+	var s seen
+	if b.Home.Seen(b.Name(), &raw) != nil || json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,127 @@
+// Package store is what the host remembers: where files live below HERMES_BOX_HOME, the record of each box,
+// the journal of an operation under way, and the lock that lets one operation at a time change a box.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"hermes-box/ops/fault"
+)
+
+// Home is the directory that holds everything the host knows, mode 0700.
+type Home string
+
+// Open makes the directory if need be, and checks that it can be written and that nobody else can read it.
+func Open(dir string) (Home, error) {
+	h := Home(dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", unwritable(dir, err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", unwritable(dir, err)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return "", fault.New(fault.PreflightFailed, "%s belongs to another user (uid %d)", dir, st.Uid).
+			Hint("run hermes-box as that user, or set HERMES_BOX_HOME to a directory of your own")
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return "", unwritable(dir, err)
+		}
+	}
+	for _, sub := range []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return "", unwritable(dir, err)
+		}
+	}
+	probe, err := os.CreateTemp(filepath.Join(dir, "locks"), ".writable-*")
+	if err != nil {
+		return "", unwritable(dir, err)
+	}
+	probe.Close()
+	return h, os.Remove(probe.Name())
+}
+
+// Look is Open for a command that only reads: nothing is made, and a missing directory is an empty one.
+func Look(dir string) Home { return Home(dir) }
+
+func unwritable(dir string, err error) error {
+	e := fault.New(fault.PreflightFailed, "%s cannot be used: %w", dir, err)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return e.Hint("make it writable, or set HERMES_BOX_HOME to a directory of your own")
+	}
+	return e.Hint("set HERMES_BOX_HOME to a directory on another disk")
+}
+
+// Lima is the LIMA_HOME of all boxes.
+func (h Home) Lima() string { return filepath.Join(string(h), "lima") }
+
+// Artifacts is the content-addressed cache.
+func (h Home) Artifacts() string { return filepath.Join(string(h), "artifacts") }
+
+// Logs is the log directory of a box.
+func (h Home) Logs(box string) string { return filepath.Join(string(h), "logs", box) }
+
+func (h Home) record(box string) string  { return filepath.Join(string(h), "boxes", box+".json") }
+func (h Home) journal(box string) string { return filepath.Join(string(h), "boxes", box+".operation") }
+func (h Home) seen(box string) string    { return filepath.Join(string(h), "boxes", box+".seen") }
+func (h Home) lock(box string) string    { return filepath.Join(string(h), "locks", box+".lock") }
+
+// WriteFile replaces a file so that a reader, or a crash, sees the old content or the new and nothing else:
+// written beside, synced, renamed, directory synced.
+func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// remove deletes one file by its exact name; a missing one is fine.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"hermes-box/ops/fault"
+)
+
+// OpLock is the right to change a box. The operating system gives it back when the process ends, however it
+// ends; what is written in the file only tells the loser who holds it.
+type OpLock struct{ f *flock.Flock }
+
+type holder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Started time.Time `json:"started"`
+}
+
+// Lock takes the right to change a box, without waiting. If another process has it, the error is busy and
+// names its pid, command and start.
+func (h Home) Lock(box string) (*OpLock, error) {
+	path := h.lock(box)
+	f := flock.New(path, flock.SetPermissions(0o600))
+	ok, err := f.TryLock()
+	if err != nil {
+		return nil, unwritable(path, err)
+	}
+	if !ok {
+		return nil, busy(box, path)
+	}
+	me, _ := json.Marshal(holder{os.Getpid(), strings.Join(os.Args, " "), time.Now().UTC()})
+	if err := os.WriteFile(path, me, 0o600); err != nil { // not renamed: the lock is on this very file
+		f.Unlock()
+		return nil, unwritable(path, err)
+	}
+	return &OpLock{f}, nil
+}
+
+func busy(box, path string) error {
+	var who holder
+	if f, err := os.Open(path); err == nil {
+		data, _ := io.ReadAll(io.LimitReader(f, 64<<10))
+		f.Close()
+		_ = json.Unmarshal(data, &who)
+	}
+	by := "another process"
+	if who.PID != 0 {
+		by = fmt.Sprintf("pid %d (%s), started %s", who.PID, who.Command, who.Started.Local().Format(time.DateTime))
+	}
+	return fault.New(fault.Busy, "box %q is being changed by %s", box, by).
+		Hint("wait for it to end; hermes-box status shows the box meanwhile").
+		Detail("pid", who.PID).Detail("command", who.Command).Detail("started", who.Started)
+}
+
+// Unlock gives the right back. The file stays: removing it would let two processes hold two locks.
+func (l *OpLock) Unlock() error { return l.f.Unlock() }

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hermes-box/ops/fault"
+)
+
+// Record is what the host knows of one box: which Lima VM and disk are its own, by their exact names, and
+// which config directory it belongs to. Nothing outside a record is ever touched.
+type Record struct {
+	Schema    int       `json:"schema"`
+	Name      string    `json:"name"`
+	ConfigDir string    `json:"config_dir"`
+	Instance  string    `json:"instance"`
+	Disk      string    `json:"disk"`
+	DataUUID  string    `json:"data_uuid,omitempty"` // empty until the guest has formatted the disk
+	Created   time.Time `json:"created"`
+	Ready     bool      `json:"ready"` // create came to its end
+}
+
+// Record reads the record of a box; ErrNoBox if there is none.
+func (h Home) Record(box string) (*Record, error) {
+	var r Record
+	if err := readJSON(h.record(box), &r); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, ErrNoBox
+		}
+		return nil, err
+	}
+	if r.Schema != 1 || r.Name != box {
+		return nil, fault.New(fault.IntegrityFailed, "host record %s is not of box %q in schema 1", h.record(box), box).
+			Hint("it was written by another version, or copied: put the right file back")
+	}
+	return &r, nil
+}
+
+// ErrNoBox says that the host has no record of a box of that name.
+var ErrNoBox = errors.New("no such box")
+
+// SaveRecord writes the record of a box.
+func (h Home) SaveRecord(r *Record) error {
+	r.Schema = 1
+	return writeJSON(h.record(r.Name), r)
+}
+
+// RemoveRecord forgets a box.
+func (h Home) RemoveRecord(box string) error {
+	return errors.Join(remove(h.seen(box)), remove(h.record(box)))
+}
+
+// Boxes are the names of all boxes with a record.
+func (h Home) Boxes() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(string(h), "boxes"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := cutSuffix(e.Name(), ".json"); ok && name[0] != '.' {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+func cutSuffix(s, suffix string) (string, bool) {
+	if len(s) <= len(suffix) || s[len(s)-len(suffix):] != suffix {
+		return "", false
+	}
+	return s[:len(s)-len(suffix)], true
+}
+
+// Journal is the durable trace of an operation under way. Made names, in order, what the operation is about to
+// make or has made; recovery removes exactly these.
+type Journal struct {
+	Operation string    `json:"operation"`
+	Started   time.Time `json:"started"`
+	Step      string    `json:"step"`
+	Made      []string  `json:"made,omitempty"`
+}
+
+// Journal reads the journal of a box; nil if no operation is under way or was cut off.
+func (h Home) Journal(box string) (*Journal, error) {
+	var j Journal
+	err := readJSON(h.journal(box), &j)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return &j, err
+}
+
+// SaveJournal writes the journal of a box.
+func (h Home) SaveJournal(box string, j *Journal) error { return writeJSON(h.journal(box), j) }
+
+// RemoveJournal ends an operation.
+func (h Home) RemoveJournal(box string) error { return remove(h.journal(box)) }
+
+// SaveSeen keeps the last status seen of a box, for when it cannot be asked. Its loss is no harm.
+func (h Home) SaveSeen(box string, v any) error { return writeJSON(h.seen(box), v) }
+
+// Seen reads the last status seen; fs.ErrNotExist if there is none.
+func (h Home) Seen(box string, v any) error { return readJSON(h.seen(box), v) }
+
+func readJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return fault.New(fault.IntegrityFailed, "%s is damaged: %w", path, err).
+			Hint("put a good copy back, or move it away to begin anew")
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(path, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/ops/fault"
+)
+
+func open(t *testing.T) Home {
+	t.Helper()
+	h, err := Open(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestOpenIsPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "home")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below"), "/proc/hermes-box"} {
+		_, err := Open(dir)
+		if fault.CodeOf(err) != fault.PreflightFailed || fault.HintOf(err) == "" || !strings.Contains(err.Error(), dir) {
+			t.Errorf("Open(%s): %v", dir, err)
+		}
+	}
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	h := open(t)
+	if _, err := h.Record("main"); !errors.Is(err, ErrNoBox) {
+		t.Fatalf("Record of nothing: %v", err)
+	}
+	want := &Record{Name: "main", ConfigDir: "/c", Instance: "main", Disk: "main-data", Created: time.Now().UTC().Round(0)}
+	if err := h.SaveRecord(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Record("main")
+	if err != nil || *got != *want {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if names, err := h.Boxes(); err != nil || len(names) != 1 || names[0] != "main" {
+		t.Errorf("Boxes: %v, %v", names, err)
+	}
+	if err := h.RemoveRecord("main"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.RemoveRecord("main"); err != nil {
+		t.Errorf("removing twice: %v", err)
+	}
+}
+
+func TestDamagedRecordIsNeverABox(t *testing.T) {
+	h := open(t)
+	for _, text := range []string{"", "{", `{"schema":2,"name":"main"}`, `{"schema":1,"name":"other"}`, `{"schema":1,"name":"main","extra":1}`} {
+		if err := os.WriteFile(h.record("main"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := h.Record("main"); err == nil || errors.Is(err, ErrNoBox) || fault.HintOf(err) == "" {
+			t.Errorf("%q gives %+v, %v", text, r, err)
+		}
+	}
+}
+
+// The holder is another process: within one, the operating system's lock would be shared.
+func TestLockTellsTheLoser(t *testing.T) {
+	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
+		if _, err := Home(dir).Lock("main"); err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString("held\n")
+		os.Stdin.Read(make([]byte, 1)) // until the parent closes it
+		os.Exit(0)
+	}
+	h := open(t)
+	c := exec.Command(os.Args[0], "-test.run=^TestLockTellsTheLoser$")
+	c.Env = append(os.Environ(), "STORE_TEST_HOLD="+string(h))
+	hold, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Lock("main")
+	if fault.CodeOf(err) != fault.Busy || !strings.Contains(err.Error(), "pid") || fault.DetailsOf(err)["pid"] != c.Process.Pid {
+		t.Errorf("the loser is told: %v %v", err, fault.DetailsOf(err))
+	}
+	if other, err := h.Lock("other"); err != nil {
+		t.Errorf("another box: %v", err)
+	} else {
+		other.Unlock()
+	}
+	hold.Close()
+	c.Wait()
+	l, err := h.Lock("main")
+	if err != nil {
+		t.Fatalf("after the holder ended: %v", err)
+	}
+	if err := l.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWriteFileLeavesNothingBeside(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for _, text := range []string{"one", "two"} {
+		if err := WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(path); string(got) != text {
+			t.Errorf("got %q", got)
+		}
+	}
+	if err := WriteFile(filepath.Join(dir, "none", "f"), nil, 0o600); err == nil {
+		t.Error("a missing directory is no error")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("left: %v", entries)
+	}
+}

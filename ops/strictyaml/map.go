@@ -1,0 +1,155 @@
+package strictyaml
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Map is a mapping being read. Asking for a key makes it a known one; keys nobody asked for are problems.
+// Values that are wrong or missing are reported and read as zero.
+type Map struct {
+	err   *Error
+	node  *yaml.Node
+	path  string
+	asked []string
+}
+
+// readMap runs read on a mapping node and then reports the keys it did not ask for.
+func readMap(e *Error, n *yaml.Node, path string, read func(*Map)) {
+	m := &Map{err: e, node: n, path: path}
+	read(m)
+	for _, key := range m.Keys() {
+		if !m.knows(key) {
+			e.add(m.line(key), join(path, key), "an unknown key", strings.Join(m.asked, ", "))
+		}
+	}
+}
+
+// Keys lists the keys of the mapping in the order of the file.
+func (m *Map) Keys() []string {
+	var keys []string
+	for i := 0; i < len(m.node.Content); i += 2 {
+		keys = append(keys, m.node.Content[i].Value)
+	}
+	return keys
+}
+
+// Has tells whether an optional key is there.
+func (m *Map) Has(key string) bool { return m.find(key) != nil }
+
+// Problem reports that the value of key is not what is accepted. Where the key is missing, the line is
+// that of the mapping.
+func (m *Map) Problem(key, found, accepted string) {
+	m.err.add(m.line(key), join(m.path, key), found, accepted)
+}
+
+// String reads a required string. The check, which may be nil, tells whether it is one of what accepted names.
+// A number or date is no string: it has to be quoted, so that 3.10 does not become 3.1.
+func (m *Map) String(key, accepted string, check func(string) bool) string {
+	n := m.require(key, accepted)
+	if n == nil {
+		return ""
+	}
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		if n.Kind == yaml.ScalarNode && n.Value != "" && check != nil && check(n.Value) {
+			accepted = strconv.Quote(n.Value) + ", in quotes"
+		}
+		m.Problem(key, describe(n), accepted)
+		return ""
+	}
+	if check != nil && !check(n.Value) {
+		m.Problem(key, describe(n), accepted)
+		return ""
+	}
+	return n.Value
+}
+
+// Int reads a required whole number from min to max.
+func (m *Map) Int(key string, min, max int64) int64 {
+	accepted := fmt.Sprintf("a whole number from %d to %d", min, max)
+	if min == max {
+		accepted = strconv.FormatInt(min, 10)
+	}
+	n := m.require(key, accepted)
+	if n == nil {
+		return 0
+	}
+	// Decimal alone: YAML's 0x10, 0o17, 017 and 1_000 are numbers too, but nobody means them here.
+	v, err := strconv.ParseInt(n.Value, 10, 64)
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil ||
+		strconv.FormatInt(v, 10) != n.Value || v < min || v > max {
+		m.Problem(key, describe(n), accepted)
+		return 0
+	}
+	return v
+}
+
+// Map reads a required mapping.
+func (m *Map) Map(key string, read func(*Map)) {
+	n := m.require(key, "a mapping")
+	if n == nil {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		m.Problem(key, describe(n), "a mapping")
+		return
+	}
+	readMap(m.err, n, join(m.path, key), read)
+}
+
+// List reads a required list of mappings.
+func (m *Map) List(key string, read func(*Map)) {
+	const accepted = "a list of mappings"
+	n := m.require(key, accepted)
+	if n == nil {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		m.Problem(key, describe(n), accepted)
+		return
+	}
+	for i, item := range n.Content {
+		at := fmt.Sprintf("%s[%d]", join(m.path, key), i)
+		if item.Kind != yaml.MappingNode {
+			m.err.add(item.Line, at, describe(item), "a mapping")
+			continue
+		}
+		readMap(m.err, item, at, read)
+	}
+}
+
+// require finds the value of a key and reports it when it is missing.
+func (m *Map) require(key, accepted string) *yaml.Node {
+	n := m.find(key)
+	if n == nil {
+		m.Problem(key, "no such key", accepted)
+	}
+	return n
+}
+
+func (m *Map) find(key string) *yaml.Node {
+	if !m.knows(key) {
+		m.asked = append(m.asked, key)
+	}
+	for i := 0; i < len(m.node.Content); i += 2 {
+		if m.node.Content[i].Value == key {
+			return m.node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func (m *Map) knows(key string) bool { return slices.Contains(m.asked, key) }
+
+func (m *Map) line(key string) int {
+	for i := 0; i < len(m.node.Content); i += 2 {
+		if m.node.Content[i].Value == key {
+			return m.node.Content[i].Line
+		}
+	}
+	return m.node.Line
+}

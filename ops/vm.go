@@ -1,0 +1,143 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
+	"hermes-box/ops/artifact"
+	"hermes-box/ops/fault"
+)
+
+// machine is the VM as Lima is to make it; the image files are checked against their digests once more.
+func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machine, error) {
+	l, v := b.Lock, b.Config.VM
+	m := limactl.Machine{
+		Name: b.Record.Instance, VMType: vmType(), Arch: l.Arch,
+		CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, Disk: b.Record.Disk,
+		Ports:    []int{b.Config.Ports.Executor, b.Config.Ports.Dashboard},
+		Emulated: emulated(),
+	}
+	var err error
+	if m.Image, err = cache.Path(ctx, l.Image.Disk.Digest); err != nil {
+		return m, err
+	}
+	if l.Image.Kernel != nil {
+		m.Cmdline = l.Image.Kernel.Cmdline
+		if m.Kernel, err = cache.Path(ctx, l.Image.Kernel.Digest); err != nil {
+			return m, err
+		}
+	}
+	if l.Image.Initrd != nil {
+		m.Initrd, err = cache.Path(ctx, l.Image.Initrd.Digest)
+	}
+	return m, err
+}
+
+func emulated() bool { return vmType() == "qemu" && !limactl.Acceleration().Usable }
+
+// bootBound is the most that a boot may take; emulated CPUs need minutes.
+const bootBound = 20 * time.Minute
+
+// startVM boots the VM and passes on what Lima says meanwhile. Lima's own word that it is ready is not taken:
+// the guest must answer.
+func (b *Box) startVM(ctx context.Context, p *Progress) error {
+	err := b.Lima.Start(ctx, b.Record.Instance, bootBound, func(e limactl.BootEvent) {
+		if e.Line != "" {
+			p.Log(e.Line)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.Lima.Exec(ctx, b.Record.Instance, limactl.Exec{Args: []string{"true"}}); err != nil {
+		return fault.New(fault.HealthFailed, "the VM is up but nobody can log in: %w", err).
+			Hint("hermes-box logs boot")
+	}
+	return nil
+}
+
+// settleBound is the most that services may take to become healthy after a start.
+const settleBound = 5 * time.Minute
+
+// settle waits until no component is failed or still coming up, and returns that status.
+func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleBound)
+	defer cancel()
+	told := map[string]string{}
+	for {
+		status, err := b.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		waiting := ""
+		for _, c := range status.Components {
+			if told[c.Name] != c.State {
+				told[c.Name] = c.State
+				p.Phase(c.Name, protocol.PhaseHealth, c.State)
+			}
+			if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
+				waiting = fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Detail)
+			}
+		}
+		if status.DataProblem != "" {
+			return nil, fault.New(fault.HealthFailed, "the data disk: %s", status.DataProblem).Hint("hermes-box doctor")
+		}
+		if waiting == "" {
+			return status, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fault.New(fault.HealthFailed, "%s", waiting).
+				Hint("hermes-box logs shows why; hermes-box doctor checks everything")
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
+
+// look asks the guest for its status: one ssh round trip.
+func (b *Box) look(ctx context.Context) (*protocol.Status, error) {
+	var s protocol.Status
+	if err := b.ask(ctx, protocol.VerbStatus, nil, &s, nil); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// forwarded proves that Executor answers on host loopback: Lima only logs it when a forward cannot be made.
+func (b *Box) forwarded(ctx context.Context) error {
+	url := fmt.Sprintf("http://127.0.0.1:%d/api/health", b.Config.Ports.Executor)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := answers(ctx, url)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fault.New(fault.HealthFailed, "executor is healthy in the box but does not answer on port %d of this machine: %w",
+				b.Config.Ports.Executor, err).
+				Hint("hermes-box doctor")
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// answers is whether anything that speaks HTTP answers; 401 is an answer too.
+func answers(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
