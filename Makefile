@@ -4,7 +4,7 @@ GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X hermes-box/cli.Version=$(VERSION)
 HELPERS := assets/helper/hermes-box-guest-linux-amd64.zst assets/helper/hermes-box-guest-linux-arm64.zst
-SOURCES := $(shell find guest assets/guest assets/pack -name '*_test.go' -prune -o -type f -print) go.mod go.sum
+SOURCES := $(shell find guest assets/guestfiles assets/pack -name '*_test.go' -prune -o -type f -print) go.mod go.sum
 LAB     := $(GO) run ./e2e/lab
 
 .PHONY: build test check e2e box lab bench clean

@@ -14,7 +14,7 @@ var allowed = []struct{ part, may string }{
 	{"hermes-box/tui", "tui ops limactl guest/protocol"},
 	{"hermes-box/ops", "ops limactl guest/protocol"},
 	{"hermes-box/limactl", "limactl"},
-	{"hermes-box/guest", "guest assets/guest"},
+	{"hermes-box/guest", "guest assets/guestfiles"},
 	{"hermes-box/assets", "assets"},
 	{"hermes-box/e2e", "e2e ops limactl guest/protocol"},
 }

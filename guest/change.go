@@ -52,7 +52,11 @@ func (g *Guest) applyComponent(ctx context.Context, c component, tx protocol.Tra
 		{protocol.PhaseHealth, ch.health},
 	} {
 		ch.event(p.name, protocol.Started, "")
-		if err := p.do(ctx); err != nil {
+		err := ctx.Err()
+		if err == nil {
+			err = p.do(ctx)
+		}
+		if err != nil {
 			return ch.fail(ctx, p.name, err)
 		}
 		ch.event(p.name, protocol.Done, "")
@@ -150,6 +154,9 @@ func (ch change) stage(ctx context.Context) error {
 func (ch change) smoke(ctx context.Context) error { return ch.c.smoke(ctx, ch.g, ch.want, ch.dir()) }
 
 func (ch change) activate(ctx context.Context) error {
+	if err := ch.g.commandsFree(ch.c); err != nil {
+		return err
+	}
 	ch.journal.Step = activating
 	if err := ch.g.writeJournal(ch.journal); err != nil {
 		return err

@@ -113,14 +113,26 @@ func (g *Guest) link(c component, dir string) error {
 		case missing != nil:
 			err = nil
 		case !ours && !errors.Is(err, fs.ErrNotExist):
-			return &protocol.Error{Code: "already_exists", Message: fmt.Sprintf("%s/%s is not a link of ours", commandDir, name),
-				Hint: "move it away inside the box, then run the command again"}
+			err = nil // not ours; commandsFree has refused, so this is the way back
 		default:
 			err = g.swapLink(link, target)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// commandsFree refuses if a command of the component is there and not ours.
+func (g *Guest) commandsFree(c component) error {
+	for _, name := range sortedKeys(c.commands()) {
+		old, err := os.Readlink(g.Path(commandDir, name))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && old == commandTarget(c, name) {
+			continue
+		}
+		return &protocol.Error{Code: "already_exists", Message: fmt.Sprintf("%s/%s is not a link of ours", commandDir, name),
+			Hint: "move it away inside the box, then run the command again"}
 	}
 	return nil
 }

@@ -109,10 +109,11 @@ func (b *Box) checkVirtualization(context.Context) Check {
 			return fail(p+" is not installed", "apt-get install qemu-system qemu-utils")
 		}
 	}
-	if a := limactl.Acceleration(); !a.Usable {
-		return warn("software emulation, slow: "+a.Why, "give this user access to a working /dev/kvm")
+	a := limactl.Acceleration()
+	if a.Slow() {
+		return warn("software emulation, slow: "+a.Reason, "give this user access to a working /dev/kvm")
 	}
-	return pass("QEMU with KVM")
+	return pass("QEMU with " + a.Name)
 }
 
 func (b *Box) checkPath(context.Context) Check {

@@ -37,7 +37,7 @@ func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machi
 	return m, err
 }
 
-func emulated() bool { return vmType() == "qemu" && !limactl.Acceleration().Usable }
+func emulated() bool { return vmType() == "qemu" && limactl.Acceleration().Slow() }
 
 // bootBound is the most that a boot may take; emulated CPUs need minutes.
 const bootBound = 20 * time.Minute

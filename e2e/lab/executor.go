@@ -111,18 +111,14 @@ func executorImage(layers ...string) (v1.Image, error) {
 			return nil, err
 		}
 	}
-	return mutate.ConfigFile(img, withConfig(img))
-}
-
-func withConfig(img v1.Image) *v1.ConfigFile {
-	file, err := img.ConfigFile()
+	config, err := img.ConfigFile()
 	if err != nil {
-		file = &v1.ConfigFile{}
+		return nil, err
 	}
-	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Created = "linux", "amd64", v1.Time{Time: epoch}
-	file.Config = executorConfig
-	return file
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Created = "linux", "amd64", v1.Time{Time: epoch}
+	config.Config = executorConfig
+	return mutate.ConfigFile(img, config)
 }
 
 func writeTar(path string, fill func(*tar.Writer) error) error {

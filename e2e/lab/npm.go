@@ -15,7 +15,7 @@ func npmStep(component string) step {
 		product: "mirror/" + component,
 		recipe:  append([]string{"npm", "1"}, npmPackages[component]...),
 		after:   []string{"host tools"},
-		make: func(ctx context.Context, b *build) error {
+		make: func(b *build, ctx context.Context) error {
 			files, err := b.npmPack(ctx, npmPackages[component]...)
 			if err != nil {
 				return err

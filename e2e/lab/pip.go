@@ -18,7 +18,7 @@ func pipStep(component, pins string) step {
 		product: "mirror/" + component,
 		recipe:  append([]string{"pip", "1", pins}, pipTarget()...),
 		after:   []string{"host tools"},
-		make:    func(ctx context.Context, b *build) error { return b.wheels(ctx, pins) },
+		make:    func(b *build, ctx context.Context) error { return b.wheels(ctx, pins) },
 	}
 }
 

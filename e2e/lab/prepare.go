@@ -25,7 +25,7 @@ type step struct {
 	product string   // folder below the cache; empty: the step looks for itself whether there is something to do
 	recipe  []string // all that decides what the product is
 	after   []string // steps whose products it needs
-	make    func(ctx context.Context, b *build) error
+	make    func(*build, context.Context) error
 }
 
 // keyFile in a product says what recipe it was made from.
@@ -151,7 +151,7 @@ func (l *lab) do(ctx context.Context, s step) (outcome, error) {
 		}
 	}
 	defer os.RemoveAll(work)
-	if err := s.make(ctx, b); err != nil {
+	if err := s.make(b, ctx); err != nil {
 		return outcome{}, err
 	}
 	o := outcome{built: b.built || s.product != ""}
@@ -219,4 +219,3 @@ func seconds(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
-

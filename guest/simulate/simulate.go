@@ -170,3 +170,6 @@ func (s *System) guestPath(path string) string {
 }
 
 func (s *System) now() time.Time { return time.Now().Truncate(time.Second) }
+
+// Root is the directory.
+func (s *System) Root() string { return s.root }

@@ -18,6 +18,16 @@ func (a *Artifact) IsImage() bool { return strings.HasPrefix(a.URL, ociPrefix) }
 
 // checkURL tells what is wrong with the url of an artifact; found is empty if nothing is.
 func checkURL(a *Artifact) (found, accepted string) {
+	if a.IsImage() {
+		ref, err := name.NewDigest(strings.TrimPrefix(a.URL, ociPrefix), name.StrictValidation)
+		switch {
+		case err != nil:
+			return "no image by digest", "oci://<registry>/<repository>@sha256:<64 hex>"
+		case a.Digest != "" && ref.DigestStr() != a.Digest:
+			return "the digest " + ref.DigestStr(), "the artifact's own, " + a.Digest
+		}
+		return "", ""
+	}
 	u, err := url.Parse(a.URL)
 	if err != nil {
 		return "text that is not a URL", "an http, https, file or oci URL"
@@ -34,14 +44,6 @@ func checkURL(a *Artifact) (found, accepted string) {
 	case "file":
 		if u.Host != "" || u.Opaque != "" || path.Clean(u.Path) != u.Path || !path.IsAbs(u.Path) {
 			return fmt.Sprintf("%q", a.URL), "file:///<absolute path>"
-		}
-	case "oci":
-		ref, err := name.NewDigest(strings.TrimPrefix(a.URL, ociPrefix), name.StrictValidation)
-		if err != nil || !a.IsImage() || u.RawQuery != "" || u.Fragment != "" {
-			return fmt.Sprintf("%q", a.URL), "oci://<registry>/<repository>@sha256:<64 hex>"
-		}
-		if a.Digest != "" && ref.DigestStr() != a.Digest {
-			return "the digest " + ref.DigestStr(), "the artifact's own, " + a.Digest
 		}
 	default:
 		return fmt.Sprintf("the scheme %q", u.Scheme), "http, https, file or oci"

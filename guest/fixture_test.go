@@ -1,0 +1,284 @@
+package guest_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"hermes-box/guest"
+	"hermes-box/guest/protocol"
+	"hermes-box/guest/simulate"
+)
+
+// fakeUV is a uv that makes an environment of the layout the real one makes. The real one has a test of its own.
+const fakeUV = `#!/bin/sh
+set -e
+case "$1 $2" in
+--version*) echo "uv VERSION" ;;
+venv*)
+	for dir; do :; done
+	mkdir -p "$dir/bin" "$dir/lib/python3.13/site-packages" "$UV_CACHE_DIR"
+	echo '#!/bin/sh' >"$dir/bin/python" ;;
+"pip install")
+	while [ "$1" != --find-links ]; do shift; done
+	wheels=$2
+	while [ "$1" != --python ]; do shift; done
+	for pin; do :; done
+	test -f "$wheels/hermes_agent-${pin#*==}-py3-none-any.whl"
+	printf '#!/bin/sh\necho "Hermes Agent v%s (2026.7.20)"\n' "${pin#*==}" >"$(dirname "$2")/hermes"
+	chmod 755 "$(dirname "$2")/hermes" ;;
+"pip check") ;;
+*) echo "unknown: $*" >&2; exit 2 ;;
+esac
+`
+
+// box is a simulated machine with a data disk, and the host's side of it.
+type box struct {
+	*guest.Guest
+	t      testing.TB
+	sys    *simulate.System
+	events []protocol.Event
+}
+
+var ports = protocol.Ports{Executor: 4788, Dashboard: 9119}
+
+func newBox(t testing.TB) *box { return newBoxAt(t, t.TempDir()) }
+
+func newBoxAt(t testing.TB, root string) *box {
+	for name, text := range map[string]string{
+		"proc/sys/kernel/random/boot_id":          "boot-1\n",
+		"usr/bin/python3.13":                      "",
+		"data/home/agent/workspace/sentinel":      "mine",
+		"data/home/agent/.claude/settings.json":   "{}",
+		"usr/local/bin/stranger":                  "not ours",
+		"opt/hermes-box/releases/claude/stranger": "not ours",
+	} {
+		path := filepath.Join(root, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	must(t, simulate.Open(root).SetMount("/data", "uuid-1"))
+	return openBox(t, root)
+}
+
+// openBox is the helper of a new process on a machine that is there.
+func openBox(t testing.TB, root string) *box {
+	b := &box{t: t, sys: simulate.Open(root)}
+	b.Guest = &guest.Guest{Root: root, System: b.sys, Emit: func(e protocol.Event) { b.events = append(b.events, e) }}
+	return b
+}
+
+var (
+	firstOnce sync.Once
+	firstBox  *box
+)
+
+// newFirst is a box of generation 1. It is made once and copied: every apply syncs to disk a hundred times.
+func newFirst(t testing.TB) *box {
+	t.Helper()
+	firstOnce.Do(func() {
+		root, err := os.MkdirTemp("", "hermes-box-first-")
+		must(t, err)
+		firstBox = newBoxAt(t, root)
+		must(t, firstBox.apply(1))
+	})
+	return firstBox.copyBox(t)
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if firstBox != nil {
+		os.RemoveAll(firstBox.Root)
+	}
+	os.Exit(status)
+}
+
+// copyBox is a second machine that is as this one.
+func (b *box) copyBox(t testing.TB) *box {
+	root := filepath.Join(t.TempDir(), "root")
+	must(t, os.CopyFS(root, os.DirFS(b.Root)))
+	return openBox(t, root)
+}
+
+// objects are what the host sends, by name.
+type objects map[string][]byte
+
+func (o objects) add(data []byte) string {
+	sum := sha256.Sum256(data)
+	o["sha256/"+hex.EncodeToString(sum[:])] = data
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func (o objects) tar() *bytes.Buffer {
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for name, data := range o {
+		w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data))})
+		w.Write(data)
+	}
+	w.Close()
+	return &buf
+}
+
+// transaction makes all six components of a generation, or those named, and the objects they are made of.
+func transaction(generation int, names ...string) (protocol.Transaction, objects) {
+	o := objects{}
+	v := func(s string) string { return fmt.Sprintf("%s.%d", s, generation) }
+	script := func(prints, version string) string {
+		return "#!/bin/sh\necho '" + prints + version + "'\n"
+	}
+	art := func(name string, data []byte) protocol.Artifact {
+		return protocol.Artifact{Name: name, Digest: o.add(data), Size: int64(len(data))}
+	}
+	all := []protocol.Component{
+		{Name: "node", Version: v("24.17"), Artifacts: []protocol.Artifact{
+			art("node.tgz", tgz("package/bin/node", script("v", v("24.17")), "package/package.json", "{}")),
+			art("npm.tgz", tgz("package/bin/npm-cli.js", script("", "11.1.0"), "package/bin/npx-cli.js", script("", "11.1.0"))),
+		}},
+		{Name: "uv", Version: v("0.11"), Artifacts: []protocol.Artifact{
+			art("uv.whl", zipped("uv-"+v("0.11")+".data/scripts/uv", strings.ReplaceAll(fakeUV, "VERSION", v("0.11")),
+				"uv-"+v("0.11")+".data/scripts/uvx", "#!/bin/sh\n", "uv/__init__.py", "")),
+		}},
+		{Name: "claude", Version: v("2.1"), Artifacts: []protocol.Artifact{
+			art("claude.tgz", tgz("package/claude", script("", v("2.1")+" (Claude Code)"), "package/LICENSE.md", "")),
+		}},
+		{Name: "codex", Version: v("0.171"), Artifacts: []protocol.Artifact{
+			art("codex.tgz", tgz("package/vendor/x86_64-unknown-linux-musl/bin/codex", script("codex-cli ", v("0.171")),
+				"package/vendor/x86_64-unknown-linux-musl/codex-path/rg", "#!/bin/sh\n",
+				"package/vendor/x86_64-unknown-linux-musl/codex-resources/note", "", "package/package.json", "{}")),
+		}},
+		{Name: "hermes", Version: v("0.19"), Python: &protocol.Python{Version: "3.13"}, Artifacts: []protocol.Artifact{
+			art("click-8.5.1-py3-none-any.whl", []byte("click")),
+			art("hermes_agent-"+v("0.19")+"-py3-none-any.whl", []byte("hermes"+v("0.19"))),
+		}},
+		{Name: "executor", Version: v("1.5"), Artifacts: []protocol.Artifact{imageArtifact(o, v("1.5"))}},
+	}
+	tx := protocol.Transaction{ID: fmt.Sprintf("tx-%d", generation), Lock: fmt.Sprintf("lock %d\n", generation), Ports: ports}
+	for _, c := range all {
+		if len(names) == 0 || slices.Contains(names, c.Name) {
+			tx.Components = append(tx.Components, c)
+		}
+	}
+	return tx, o
+}
+
+func imageArtifact(o objects, version string) protocol.Artifact {
+	layer := o.add([]byte("layer of " + version))
+	config := fmt.Appendf(nil, `{"architecture":%q,"os":"linux","config":{"Env":["VERSION=%s"],"Entrypoint":["/app/bin/executor","web"]}}`,
+		runtime.GOARCH, version)
+	configDigest := o.add(config)
+	manifest := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",`+
+		`"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":%d},`+
+		`"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":%q,"size":%d}]}`,
+		configDigest, len(config), layer, len("layer of "+version))
+	return protocol.Artifact{Name: "executor", Digest: o.add(manifest), Size: int64(len(manifest)),
+		Blobs: []protocol.Blob{{Digest: configDigest, Size: int64(len(config))}, {Digest: layer, Size: 9}}}
+}
+
+// send gives the objects to the guest.
+func (b *box) send(o objects) {
+	b.t.Helper()
+	_, err := b.Receive(context.Background(), o.tar())
+	must(b.t, err)
+}
+
+// apply sends and applies a generation, or some of its components.
+func (b *box) apply(generation int, names ...string) error {
+	b.t.Helper()
+	tx, o := transaction(generation, names...)
+	b.send(o)
+	_, err := b.Apply(context.Background(), tx)
+	return err
+}
+
+// versions is "node=24.17.1 uv=..." as recorded; what is not applied is left out.
+func (b *box) versions() map[string]string {
+	b.t.Helper()
+	state, err := b.AppliedState()
+	must(b.t, err)
+	v := map[string]string{}
+	for name, c := range state {
+		v[name] = c.Version
+	}
+	return v
+}
+
+// tree is everything a user or a service could notice: the releases, what is current, the commands, the record and
+// the data disk, by path.
+func (b *box) tree() map[string]string {
+	b.t.Helper()
+	t := map[string]string{}
+	for _, top := range []string{"opt", "usr/local/bin", "var/lib/hermes-box", "data"} {
+		err := filepath.WalkDir(filepath.Join(b.Root, top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name, _ := filepath.Rel(b.Root, path)
+			switch {
+			case strings.HasPrefix(name, "var/lib/hermes-box/objects/") || strings.HasSuffix(name, "mutex"):
+			case d.Type()&fs.ModeSymlink != 0:
+				t[name], _ = os.Readlink(path)
+			case d.Type().IsRegular():
+				data, err := os.ReadFile(path)
+				t[name] = string(data)
+				return err
+			}
+			return nil
+		})
+		if err != nil && !os.IsNotExist(err) {
+			b.t.Fatal(err)
+		}
+	}
+	return t
+}
+
+func tgz(pairs ...string) []byte {
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	w := tar.NewWriter(z)
+	for i := 0; i < len(pairs); i += 2 {
+		mode := int64(0o644)
+		if strings.HasPrefix(pairs[i+1], "#!") {
+			mode = 0o755
+		}
+		w.WriteHeader(&tar.Header{Name: pairs[i], Mode: mode, Size: int64(len(pairs[i+1]))})
+		w.Write([]byte(pairs[i+1]))
+	}
+	w.Close()
+	z.Close()
+	return buf.Bytes()
+}
+
+func zipped(pairs ...string) []byte {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for i := 0; i < len(pairs); i += 2 {
+		f, _ := w.Create(pairs[i])
+		f.Write([]byte(pairs[i+1]))
+	}
+	w.Close()
+	return buf.Bytes()
+}
+
+func sri(sum []byte) string { return "sha512-" + base64.StdEncoding.EncodeToString(sum) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,227 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRun(t *testing.T) {
+	m := NewMachine()
+	out, err := m.Run(t.Context(), Cmd{Path: "sh", Args: []string{"-c", "echo out; echo err >&2; cat; pwd; echo $LANG"},
+		Dir: "/", Stdin: strings.NewReader("in\n")})
+	if err != nil || string(out) != "out\nerr\nin\n/\nC.UTF-8\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	var stream bytes.Buffer
+	out, err = m.Run(t.Context(), Cmd{Path: "sh", Args: []string{"-c", "echo out; echo err >&2"}, Stdout: &stream})
+	if err != nil || stream.String() != "out\n" || string(out) != "err\n" {
+		t.Errorf("streamed %q, returned %q, %v", stream.String(), out, err)
+	}
+	_, err = m.Run(t.Context(), Cmd{Path: "sh", Args: []string{"-c", "seq 100; exit 7"}})
+	var exit *ExitError
+	if !errors.As(err, &exit) || exit.Status != 7 || strings.Count(exit.Output, "\n") != 19 || !strings.HasSuffix(exit.Output, "\n100") {
+		t.Errorf("%v, %+v", err, exit)
+	}
+	_, err = m.Run(t.Context(), Cmd{Path: "/no/such/program"})
+	if !errors.As(err, &exit) || exit.Status != -1 || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, %+v", err, exit)
+	}
+	if _, err = m.Run(t.Context(), Cmd{Path: "true", User: "no-such-user"}); !errors.As(err, &exit) || exit.Status != -1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// A command that is given up takes its children along.
+func TestRunEnds(t *testing.T) {
+	for name, c := range map[string]Cmd{
+		"time is up":        {Timeout: 300 * time.Millisecond},
+		"the caller is off": {Timeout: -1},
+	} {
+		pidFile := filepath.Join(t.TempDir(), "pid")
+		if err := syscall.Mkfifo(pidFile, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.Path, c.Args = "sh", []string{"-c", `sleep 1000 & echo $! >"$0"; wait`, pidFile}
+		done := make(chan error, 1)
+		go func() {
+			_, err := NewMachine().Run(ctx, c)
+			done <- err
+		}()
+		text, err := os.ReadFile(pidFile) // waits for the child to be there
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Timeout < 0 {
+			cancel()
+		}
+		err = <-done
+		var exit *ExitError
+		if !errors.As(err, &exit) || exit.Status != -1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.Timeout > 0 && !strings.Contains(err.Error(), "did not end within 300ms") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !gone(pid) {
+			t.Errorf("%s: its child %d still runs", name, pid)
+		}
+	}
+}
+
+// gone waits until a process that was signalled has ended; a zombie counts, for init may be slow.
+func gone(pid int) bool {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestTail(t *testing.T) {
+	var k tail
+	chunk := bytes.Repeat([]byte("x"), 1<<20)
+	for range 20 {
+		k.Write(chunk)
+	}
+	k.Write([]byte("end"))
+	if n := len(k.bytes()); n < maxOutput || n > 2*maxOutput || !bytes.HasSuffix(k.bytes(), []byte("end")) {
+		t.Errorf("kept %d bytes", n)
+	}
+}
+
+func TestParseUnits(t *testing.T) {
+	text := "NRestarts=2\nId=hermes.service\nActiveState=active\nSubState=running\nResult=success\nActiveEnterTimestamp=@1796000000\n\n" +
+		"Id=x.service\nActiveState=inactive\nSubState=dead\nResult=success\nActiveEnterTimestamp=@1796000000\n\n" +
+		"NRestarts=9\nId=executor.service\nActiveState=failed\nSubState=failed\nResult=oom-kill\nActiveEnterTimestamp=\n"
+	got := parseUnits(text, []string{"hermes.service", "x.service", "executor.service", "missing.service"})
+	want := map[string]Unit{
+		"hermes.service":   {Active: "active", Sub: "running", Result: "success", Since: time.Unix(1796000000, 0), Restart: 2},
+		"x.service":        {Active: "inactive", Sub: "dead", Result: "success"},
+		"executor.service": {Active: "failed", Sub: "failed", Result: "oom-kill", Restart: 9},
+		"missing.service":  {Active: "inactive"},
+	}
+	for name, u := range want {
+		if got[name] != u {
+			t.Errorf("%s: %+v; want %+v", name, got[name], u)
+		}
+	}
+}
+
+func FuzzParseUnits(f *testing.F) {
+	f.Add("Id=a\nActiveState=active\n\nId=b")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := parseUnits(text, []string{"a", "b"}); len(got) != 2 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestParseBlkid(t *testing.T) {
+	for text, want := range map[string]Disk{
+		"DEVNAME=/dev/vdb\nUUID=ABCD-12\nTYPE=ext4\nUSAGE=filesystem\n": {Type: "ext4", UUID: "abcd-12"},
+		"DEVNAME=/dev/vdb\nPTUUID=1\nPTTYPE=gpt\n":                      {Type: "gpt partition table"},
+		"DEVNAME=/dev/vdb\n": {Type: "unknown signature"},
+		"":                   {Type: "unknown signature"},
+	} {
+		if got := parseBlkid(text); got != want || got.Blank {
+			t.Errorf("%q: %+v; want %+v", text, got, want)
+		}
+	}
+}
+
+func TestZeroEnds(t *testing.T) {
+	const size = 5 * mib
+	for name, c := range map[string]struct {
+		at   int64
+		zero bool
+	}{"blank": {-1, true}, "first byte": {0, false}, "end of the first MiB": {mib - 1, false}, "last byte": {size - 1, false},
+		"start of the last MiB": {size - mib, false}, "middle": {2 * mib, true}} {
+		data := make([]byte, size)
+		if c.at >= 0 {
+			data[c.at] = 1
+		}
+		n, zero, err := zeroEnds(bytes.NewReader(data))
+		if err != nil || n != size || zero != c.zero {
+			t.Errorf("%s: %d, %v, %v", name, n, zero, err)
+		}
+	}
+	if _, _, err := zeroEnds(bytes.NewReader(make([]byte, mib))); err == nil {
+		t.Error("a disk too small to be looked at was accepted")
+	}
+}
+
+func TestDiskIsADevice(t *testing.T) {
+	m := NewMachine()
+	for _, path := range []string{t.TempDir(), "/dev/null", "/no/such/disk"} {
+		if d, err := m.Disk(t.Context(), path); err == nil {
+			t.Errorf("%s: %+v", path, d)
+		}
+	}
+}
+
+func TestMounted(t *testing.T) {
+	const table = "25 1 254:0 / / rw - ext4 /dev/vda rw\n40 25 254:16 / /data rw,noatime shared:1 - ext4 /dev/vdb rw\nshort\n"
+	for path, want := range map[string]bool{"/": true, "/data": true, "/dat": false, "/data/home": false, "": false} {
+		if got := mounted(table, path); got != want {
+			t.Errorf("%q: %v", path, got)
+		}
+	}
+	if id, err := NewMachine().MountedUUID(t.Context(), t.TempDir()); id != "" || err != nil {
+		t.Errorf("an ordinary directory: %q, %v", id, err)
+	}
+}
+
+func TestInstalledVersion(t *testing.T) {
+	for text, want := range map[string]string{"installed 1.2-3": "1.2-3", "config-files 1.2-3": "", "not-installed ": "", "": "", "unpacked 1": ""} {
+		if got := installedVersion(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestAsk(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "/", http.StatusFound)
+		case "/big":
+			w.Write(make([]byte, 2*maxAnswer))
+		default:
+			w.WriteHeader(401)
+			w.Write([]byte(r.Method + r.Header.Get("X-A")))
+		}
+	}))
+	defer srv.Close()
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // must not be asked
+	m := NewMachine()
+	if status, body, err := m.Get(t.Context(), srv.URL, map[string]string{"X-A": "b"}); status != 401 || string(body) != "GETb" || err != nil {
+		t.Errorf("%d %q %v", status, body, err)
+	}
+	if status, body, err := m.Post(t.Context(), srv.URL, nil, []byte("x")); status != 401 || string(body) != "POST" || err != nil {
+		t.Errorf("%d %q %v", status, body, err)
+	}
+	if status, _, err := m.Get(t.Context(), srv.URL+"/moved", nil); status != 302 || err != nil {
+		t.Errorf("a redirect was followed: %d, %v", status, err)
+	}
+	if _, body, err := m.Get(t.Context(), srv.URL+"/big", nil); len(body) != maxAnswer || err != nil {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+}

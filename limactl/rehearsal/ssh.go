@@ -1,0 +1,117 @@
+package rehearsal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ssh runs a command "inside": in the instance's guest directory, in a session of its own and behind pipes, as sshd
+// does. It ends with the command's status, or with 255 where it cannot connect.
+func ssh(home string, args []string) int {
+	var config, control, host string
+	options := map[string]string{}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			break
+		}
+		if !strings.HasPrefix(arg, "-") {
+			host = arg
+			break
+		}
+		value := func() string {
+			v := args[0]
+			args = args[1:]
+			return v
+		}
+		switch arg {
+		case "-F":
+			config = value()
+		case "-o":
+			key, v, _ := strings.Cut(value(), "=")
+			options[key] = v
+		case "-O":
+			control = value()
+		case "-e":
+			value()
+		}
+	}
+	if host == "" {
+		host, args = args[0], args[1:]
+	}
+	name := filepath.Base(filepath.Dir(config))
+	if control == "exit" {
+		if !has(home, StaleMaster) {
+			fmt.Fprintln(os.Stderr, "Control socket connect: No such file or directory")
+			return 255
+		}
+		_ = Heal(home, StaleMaster)
+		fmt.Fprintln(os.Stderr, "Exit request sent.")
+		return 0
+	}
+	in, err := load(home, name)
+	if err != nil || in.Status != "Running" || host != in.Hostname {
+		fmt.Fprintln(os.Stderr, "ssh: connect to host 127.0.0.1 port 60022: Connection refused")
+		return 255
+	}
+	if has(home, StaleMaster) && options["ControlPath"] != "none" {
+		fmt.Fprintln(os.Stderr, "mux_client_request_session: read from master failed: Broken pipe")
+		return 255
+	}
+	return runInside(home, name, strings.Join(args, " "))
+}
+
+func runInside(home, name, command string) int {
+	if has(home, LoginNoise) {
+		command = "echo welcome; echo 'motd of the day' >&2; " + command
+	}
+	shell := exec.Command("/bin/sh", "-c", command)
+	shell.Dir = GuestDir(home, name)
+	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdin, err1 := shell.StdinPipe()
+	stdout, err2 := shell.StdoutPipe()
+	stderr, err3 := shell.StderrPipe()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 255
+	}
+	if err := shell.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 255
+	}
+	if has(home, ConnectLost) {
+		time.AfterFunc(500*time.Millisecond, func() {
+			fmt.Fprintln(os.Stderr, "client_loop: send disconnect: Broken pipe")
+			os.Exit(255)
+		})
+	}
+	go func() {
+		_, _ = io.Copy(stdin, os.Stdin)
+		_ = stdin.Close()
+	}()
+	streams := make(chan error, 2)
+	relay := func(w io.Writer, r io.Reader) {
+		_, err := io.Copy(w, r)
+		if err != nil {
+			os.Exit(255) // nobody is there to read: the connection goes
+		}
+		streams <- err
+	}
+	go relay(os.Stdout, stdout)
+	go relay(os.Stderr, stderr)
+	<-streams
+	<-streams
+	_ = shell.Wait()
+	if ws, ok := shell.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 255
+	}
+	return shell.ProcessState.ExitCode()
+}
