@@ -360,7 +360,8 @@ func TestOneAtATime(t *testing.T) {
 }
 
 func TestSeedsAreWrittenOnce(t *testing.T) {
-	b := newFirst(t)
+	b := newBox(t)
+	must(t, b.apply(1, "codex", "executor"))
 	token, err := os.ReadFile(b.Path("/data/secrets/executor-token.env"))
 	must(t, err)
 	if len(token) != len("EXECUTOR_AUTH_TOKEN=\n")+64 {
@@ -377,7 +378,7 @@ func TestSeedsAreWrittenOnce(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	must(t, os.WriteFile(config, []byte("# mine\n"), 0o600))
-	must(t, b.apply(2))
+	must(t, b.apply(2, "codex", "executor"))
 	if text, _ = os.ReadFile(config); string(text) != "# mine\n" {
 		t.Errorf("config is %q", text)
 	}

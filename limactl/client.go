@@ -41,9 +41,10 @@ type Command struct {
 
 // Client drives one LIMA_HOME.
 type Client struct {
-	config Config
-	env    []string
-	probe  func() Accel // of this host; replaced in tests
+	config  Config
+	env     []string
+	probe   func() Accel  // of this host; replaced in tests
+	connect time.Duration // connectLimit, shorter in tests
 }
 
 // New makes a client. Nothing is looked up or run before the first call.
@@ -58,7 +59,7 @@ func New(c Config) *Client {
 			env = append(env, kv)
 		}
 	}
-	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: Acceleration}
+	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: Acceleration, connect: connectLimit}
 }
 
 // Home is the LIMA_HOME.
@@ -80,7 +81,8 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(fields[2], "v"), nil
 }
 
-// Validate asks limactl whether it accepts an instance's YAML.
+// Validate asks limactl whether it accepts an instance's YAML. A field it does not know is an error, though limactl
+// only warns. On Linux it says nothing of what the vz driver itself would want, as it is not part of limactl there.
 func (c *Client) Validate(ctx context.Context, yaml []byte) error {
 	// From a file: a template read from stdin has no name, and validate wants one.
 	dir, err := os.MkdirTemp("", "hermes-box-validate-")
@@ -92,8 +94,16 @@ func (c *Client) Validate(ctx context.Context, yaml []byte) error {
 	if err := os.WriteFile(file, yaml, 0o600); err != nil {
 		return err
 	}
-	_, err = c.run(ctx, time.Minute, nil, "template", "validate", file)
-	return err
+	out, err := c.run(ctx, time.Minute, nil, "template", "validate", file)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out.stderr) {
+		if strings.HasPrefix(logField(line, "msg"), "Non-strict YAML") {
+			return fmt.Errorf("template: %s", logField(strings.TrimRight(line, "\n"), "error"))
+		}
+	}
+	return nil
 }
 
 // program finds limactl.

@@ -48,7 +48,10 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	}
 	if leftover(c.Dir(name)) {
 		// Lima ignores a directory without lima.yaml. It is below our own LIMA_HOME, under exactly this name.
-		return os.RemoveAll(c.Dir(name))
+		if err := os.RemoveAll(c.Dir(name)); err != nil {
+			return err
+		}
+		return c.releaseLocks(ctx, name)
 	}
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
@@ -60,14 +63,15 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Forced: nothing of it runs, as has just been seen, and Lima refuses one whose lima.yaml it cannot read.
+	// Forced: nothing of it runs, as has just been seen, and Lima refuses one whose lima.yaml it cannot read. Its
+	// status tells less than a look: it fails after deleting if some other directory of LIMA_HOME is no instance.
 	_, err = c.run(ctx, 5*time.Minute, nil, "delete", "--force", name)
-	err = errors.Join(err, c.restoreLocks(context.WithoutCancel(ctx), held))
-	if err != nil {
-		return err
+	switch after := context.WithoutCancel(ctx); {
+	case !exists(c.Dir(name)):
+		return errors.Join(c.restoreLocks(after, held), c.releaseLocks(after, name))
+	case err != nil:
+		return errors.Join(err, c.restoreLocks(after, held))
+	default:
+		return errors.Join(fmt.Errorf("instance %s is still there after limactl delete", name), c.restoreLocks(after, held))
 	}
-	if exists(c.Dir(name)) {
-		return fmt.Errorf("instance %s is still there after limactl delete", name)
-	}
-	return nil
 }

@@ -119,6 +119,15 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	if !exists(c.diskDir(name)) {
 		return nil
 	}
+	d, err := c.Disk(ctx, name)
+	if err != nil {
+		return err
+	}
+	if d.InUseBy != "" && !exists(c.Dir(d.InUseBy)) {
+		if err := c.UnlockDisk(ctx, name); err != nil {
+			return err
+		}
+	}
 	out, err := c.run(ctx, diskLimit, nil, "disk", "delete", name)
 	if err != nil && !strings.Contains(out.stderr, "in use by instance") {
 		return err
@@ -198,6 +207,21 @@ func (c *Client) restoreLocks(ctx context.Context, held locks) error {
 		}
 		if err := os.Symlink(was.InstanceDir, filepath.Join(d.Dir, "in_use_by")); err != nil {
 			errs = append(errs, fmt.Errorf("disk %s lost the lock of instance %s: %w", d.Name, was.Instance, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// releaseLocks unlocks what an instance that is gone still holds: Lima forgets it where it could not read lima.yaml.
+func (c *Client) releaseLocks(ctx context.Context, instance string) error {
+	disks, err := c.Disks(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range disks {
+		if d.InUseBy == instance {
+			errs = append(errs, c.UnlockDisk(ctx, d.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -137,7 +137,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	cmd.Env = c.env
 
 	// The watch ends an attempt that says nothing: first for want of a connection, then of a sign of life.
-	watch := time.AfterFunc(connectLimit, func() { cancel(fmt.Errorf("no answer in %v: %w", connectLimit, ErrTimeout)) })
+	watch := time.AfterFunc(c.connect, func() { cancel(fmt.Errorf("no answer: %w", ErrTimeout)) })
 	defer watch.Stop()
 	alive := func() {
 		watch.Reset(silenceLimit)

@@ -46,8 +46,8 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 
 	begin := time.Now()
 	err = cmd.Run()
-	sweep(cmd)
 	if err != nil && ctx.Err() != nil {
+		sweep(cmd)
 		err = context.Cause(ctx)
 	}
 	c.log(cmd, begin, tail(stderr.String(), 20), err)
@@ -72,7 +72,7 @@ func detach(cmd *exec.Cmd) {
 	cmd.WaitDelay = grace
 }
 
-// sweep kills what a finished command left of its own process group. Lima's host agent has a group of its own.
+// sweep kills what a cancelled command left of its process group. Lima's host agent has a group of its own.
 func sweep(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

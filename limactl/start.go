@@ -1,7 +1,9 @@
 package limactl
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -113,7 +115,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	case last.Degraded:
 		return &DegradedError{Instance: name, Errors: last.Errors}
 	}
-	return &StartError{Instance: name, Serial: console(in.Dir), Err: startCause(err)}
+	return &StartError{Instance: name, Serial: console(in.Dir), Err: startCause(in.Dir, err)}
 }
 
 // awaitBoot waits for a start that somebody else has begun.
@@ -138,15 +140,35 @@ func (c *Client) awaitBoot(ctx context.Context, name string, timeout time.Durati
 	}
 }
 
-// startCause leaves out what limactl repeats of its own command line.
-func startCause(err error) error {
+// startCause finds the reason: what limactl itself says of a VM that died is the dump of an event.
+func startCause(dir string, err error) error {
 	var failed *CommandError
-	if errors.As(err, &failed) && !errors.Is(err, ErrTimeout) {
-		if last := lastLine(failed.Stderr); last != "" {
-			return &causeError{message: last, err: err}
+	if !errors.As(err, &failed) || errors.Is(err, ErrTimeout) {
+		return err
+	}
+	if said := driverSaid(filepath.Join(dir, "ha.stderr.log")); said != "" {
+		return &causeError{message: said, err: err}
+	}
+	return &causeError{message: lastLine(failed.Stderr), err: err}
+}
+
+// driverSaid is the last complaint of qemu or of the host agent in its log.
+func driverSaid(log string) string {
+	said := ""
+	for line := range bytes.Lines(readTail(log, 256<<10)) {
+		var entry struct{ Level, Msg string }
+		if json.Unmarshal(line, &entry) != nil {
+			continue
+		}
+		qemu, ok := strings.CutPrefix(entry.Msg, "qemu[stderr]: ")
+		switch {
+		case ok && !strings.HasPrefix(qemu, " ") && !strings.HasPrefix(strings.ToLower(qemu), "warning"):
+			said = qemu
+		case entry.Level == "error" || entry.Level == "fatal":
+			said = entry.Msg
 		}
 	}
-	return err
+	return said
 }
 
 type causeError struct {

@@ -42,10 +42,13 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 		return errors.New("its host agent has died")
 	}
 	if in.Raw == "Running" && !(f.last != nil && f.last.Exiting) {
-		if _, err := c.run(ctx, timeout, nil, "stop", in.Name); err != nil {
-			return err
+		_, err := c.run(ctx, timeout, nil, "stop", in.Name)
+		if off := c.awaitOff(ctx, in, time.Second); off == nil {
+			return nil // whatever else it complained of
+		} else if err == nil {
+			err = off
 		}
-		return c.awaitOff(ctx, in, grace)
+		return err
 	}
 	// limactl refuses what it calls Broken, though the host agent listens: while it boots, or shuts down already.
 	if err := syscall.Kill(f.agent.pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -33,14 +33,21 @@ func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 	}, func() { f.Close() }
 }
 
+// commandLogSize is when the command log is moved aside, replacing the one moved before.
+const commandLogSize = 4 << 20
+
 // CommandLog appends every run of limactl and ssh to one file, for `logs commands`. Arguments hold no secrets:
-// those travel on stdin, which is never logged.
+// those travel on stdin, which is never logged. A home that is not there yet is not made for its sake.
 func CommandLog(home string) func(limactl.Command) {
+	path := commandLog(home)
 	var mu sync.Mutex
 	return func(c limactl.Command) {
 		mu.Lock()
 		defer mu.Unlock()
-		f, err := os.OpenFile(filepath.Join(home, "logs", "commands.ndjson"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if info, err := os.Stat(path); err == nil && info.Size() > commandLogSize {
+			os.Rename(path, path+".1")
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return
 		}
@@ -48,3 +55,5 @@ func CommandLog(home string) func(limactl.Command) {
 		json.NewEncoder(f).Encode(c)
 	}
 }
+
+func commandLog(home string) string { return filepath.Join(home, "logs", "commands.ndjson") }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -184,14 +185,18 @@ func (b *Box) checkSpace(context.Context) Check {
 	if b.Lock == nil {
 		return unknown(b.LockErr, "")
 	}
-	cache, err := b.openCache()
-	if err != nil {
-		return failed(err)
+	all := append(imageArtifacts(b.Lock), softwareArtifacts(b.Lock)...)
+	need := sum(all)
+	if _, err := os.Stat(b.Home.Artifacts()); err == nil { // a look must not make it
+		cache, err := b.openCache()
+		if err != nil {
+			return failed(err)
+		}
+		_, need = cache.Missing(all)
 	}
-	_, need := cache.Missing(append(imageArtifacts(b.Lock), softwareArtifacts(b.Lock)...))
 	need += b.Lock.Image.Disk.Size + 3*sum(softwareArtifacts(b.Lock)) + 1<<30
 	var fs unix.Statfs_t
-	if err := unix.Statfs(b.Dir, &fs); err != nil {
+	if err := unix.Statfs(existing(b.Dir), &fs); err != nil {
 		return unknown(err, "")
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
@@ -200,6 +205,16 @@ func (b *Box) checkSpace(context.Context) Check {
 			"make room, or set HERMES_BOX_HOME to a directory on a larger disk")
 	}
 	return pass(gib(free) + " free")
+}
+
+// existing is the nearest directory that is there already.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 func sum(all []lock.Artifact) (bytes int64) {

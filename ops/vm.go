@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -18,8 +19,9 @@ func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machi
 	m := limactl.Machine{
 		Name: b.Record.Instance, VMType: vmType(), Arch: l.Arch,
 		CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, Disk: b.Record.Disk,
-		Ports:    []int{b.Config.Ports.Executor, b.Config.Ports.Dashboard},
-		Emulated: emulated(),
+		Ports:           []int{b.Config.Ports.Executor, b.Config.Ports.Dashboard},
+		Emulated:        emulated(),
+		NetplanOptional: strings.HasPrefix(l.Image.Name, "ubuntu 26.04"), // see limactl.Machine
 	}
 	var err error
 	if m.Image, err = cache.Path(ctx, l.Image.Disk.Digest); err != nil {

@@ -46,7 +46,7 @@ func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, o
 	case "operations":
 		return b.operationLog(lines, out)
 	case "commands":
-		return tailFile(filepath.Join(string(b.Home), "logs", "commands.ndjson"), lines, out)
+		return tailFile(commandLog(b.Dir), lines, out)
 	case "boot":
 		return tailFile(filepath.Join(b.Home.Lima(), b.Name(), "serial.log"), lines, out)
 	case "hermes", "executor", "recovery":

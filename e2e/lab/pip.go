@@ -24,7 +24,8 @@ func pipStep(component, pins string) step {
 
 // pipTarget tells pip which Python and which system the wheels are for.
 func pipTarget() []string {
-	args := []string{"--only-binary=:all:", "--no-deps", "--implementation", "cp", "--python-version", guestPython}
+	// A wheel's Requires-Python is judged by the Python that runs pip; the pins were made for the guest's.
+	args := []string{"--only-binary=:all:", "--no-deps", "--ignore-requires-python", "--implementation", "cp", "--python-version", guestPython}
 	for _, abi := range []string{"cp" + strings.ReplaceAll(guestPython, ".", ""), "abi3", "none"} {
 		args = append(args, "--abi", abi)
 	}
@@ -43,7 +44,7 @@ func (b *build) wheels(ctx context.Context, pins string) error {
 	pip := func(verb ...string) cmd {
 		argv := append([]string{"python3", "-m", "pip"}, verb...)
 		argv = append(argv, pipTarget()...)
-		return cmd{argv: append(argv, "--cache-dir", filepath.Join(b.tmp, "pip"), "--requirement", requirements), dir: b.tmp,
+		return cmd{argv: append(argv, "--progress-bar", "off", "--cache-dir", filepath.Join(b.tmp, "pip"), "--requirement", requirements), dir: b.tmp,
 			env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"}}
 	}
 	// The first tells the digests, the second has the bytes, out of the first one's cache.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,7 +17,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"golang.org/x/sync/errgroup"
 )
 
 // step makes one product: a folder of the cache. It is made again when its recipe changes.
@@ -54,11 +54,32 @@ func steps() []step {
 	}
 }
 
-// outcome is what a step came to, for the table.
+// progress is a step under way; the rest is set when done is closed.
+type progress struct {
+	done chan struct{}
+	outcome
+	err error
+}
+
+// outcome is what a step came to.
 type outcome struct {
 	built bool
 	size  int64
 	took  time.Duration
+}
+
+// errSkipped is the failure of a step that needed one that failed.
+var errSkipped = errors.New("skipped")
+
+func (p *progress) String() string {
+	switch {
+	case p.err != nil:
+		return "failed"
+	case p.built:
+		return "made in " + seconds(p.took)
+	default:
+		return "there"
+	}
 }
 
 // prepare makes what is missing, several steps at a time, and then the lock. One prepare works on a cache at a
@@ -78,50 +99,44 @@ func (l *lab) prepare(ctx context.Context, out io.Writer) error {
 	defer only.Unlock()
 
 	all := steps()
-	done := map[string]chan struct{}{}
+	running := map[string]*progress{}
 	for _, s := range all {
-		done[s.name] = make(chan struct{})
+		running[s.name] = &progress{done: make(chan struct{})}
 	}
-	var mu sync.Mutex
-	results := map[string]outcome{}
-	group, ctx := errgroup.WithContext(ctx)
+	var mu sync.Mutex // of out
 	for _, s := range all {
-		group.Go(func() error {
+		go func() {
+			p := running[s.name]
+			defer close(p.done)
 			for _, name := range s.after {
-				select {
-				case <-done[name]:
-				case <-ctx.Done():
-					return ctx.Err()
+				if <-running[name].done; running[name].err != nil {
+					p.err = errSkipped
+					return
 				}
 			}
-			o, err := l.do(ctx, s)
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
+			p.outcome, p.err = l.do(ctx, s)
 			mu.Lock()
 			defer mu.Unlock()
-			results[s.name] = o
-			fmt.Fprintf(out, "%6.1fs  %-10s  %s\n", time.Since(began).Seconds(), s.name, o.verb())
-			close(done[s.name])
-			return nil
-		})
+			fmt.Fprintf(out, "%6.1fs  %-10s  %s\n", time.Since(began).Seconds(), s.name, p)
+		}()
 	}
-	if err := group.Wait(); err != nil {
-		return err
+	// One failure does not throw away what the others are at.
+	var failed []error
+	for _, s := range all {
+		p := running[s.name]
+		if <-p.done; p.err != nil && !errors.Is(p.err, errSkipped) {
+			failed = append(failed, fmt.Errorf("%s: %w", s.name, p.err))
+		}
+	}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
 	}
 	if err := l.writeLock(); err != nil {
 		return err
 	}
-	table(out, all, results, time.Since(began))
+	table(out, all, running, time.Since(began))
 	fmt.Fprintf(out, "lock: %s\n", l.lockPath())
 	return nil
-}
-
-func (o outcome) verb() string {
-	if o.built {
-		return "made in " + o.took.Round(100*time.Millisecond).String()
-	}
-	return "there"
 }
 
 // do makes a step's product beside and renames it into place, unless it is there from the same recipe.
@@ -193,12 +208,12 @@ func treeSize(dir string) (int64, error) {
 	return size, err
 }
 
-func table(out io.Writer, all []step, results map[string]outcome, took time.Duration) {
+func table(out io.Writer, all []step, steps map[string]*progress, took time.Duration) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nSTEP\tSIZE\tTIME")
 	var size int64
 	for _, s := range all {
-		o := results[s.name]
+		o := steps[s.name]
 		size += o.size
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.name, megabytes(o.size), seconds(o.took))
 	}

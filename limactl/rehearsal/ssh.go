@@ -63,8 +63,9 @@ func ssh(home string, args []string) int {
 		return 255
 	}
 	if has(home, StaleMaster) && options["ControlPath"] != "none" {
-		fmt.Fprintln(os.Stderr, "mux_client_request_session: read from master failed: Broken pipe")
-		return 255
+		for { // the master is there, and what it is connected to is not
+			time.Sleep(time.Hour)
+		}
 	}
 	return runInside(home, name, strings.Join(args, " "))
 }

@@ -81,7 +81,7 @@ func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, et
 		if err := o.reset(p); err != nil {
 			return err
 		}
-		return &sourceError{bytes(o.size), bytes(b.size)}
+		return &sourceError{byteCount(o.size), byteCount(b.size)}
 	}
 	*etag, p.mixed = b.etag, p.size > 0
 
@@ -94,7 +94,7 @@ func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, et
 				if err := o.reset(p); err != nil {
 					return err
 				}
-				return &sourceError{bytes(o.size), "more"}
+				return &sourceError{byteCount(o.size), "more"}
 			}
 			if _, err := p.Write(buf[:n]); err != nil {
 				return err
@@ -106,14 +106,14 @@ func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, et
 		case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 			return why(err)
 		case p.size < o.size || err != io.EOF:
-			return fmt.Errorf("%w: expected %s, found %d", errTruncated, bytes(o.size), p.size)
+			return fmt.Errorf("%w: expected %s, found %d", errTruncated, byteCount(o.size), p.size)
 		default:
 			return nil
 		}
 	}
 }
 
-func bytes(n int64) string {
+func byteCount(n int64) string {
 	if n < 0 {
 		return fmt.Sprintf("at most %d bytes", maxManifest)
 	}

@@ -1,0 +1,195 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"net/http"
+
+	"hermes-box/ops/fault"
+	"hermes-box/ops/lock"
+)
+
+var discard = log.New(io.Discard, "", 0)
+
+// stored puts data into a cache as Fetch does, and then changes the file on disk as a failing disk does.
+func stored(t *testing.T, c *Cache, data []byte, change func(path string)) lock.Artifact {
+	t.Helper()
+	from := filepath.Join(t.TempDir(), "from")
+	write(t, from, data)
+	a := artifactOf("thing", "file://"+from, data)
+	fetch(t, c, a)
+	if change != nil {
+		change(filepath.Join(c.dir, objectName(a)))
+	}
+	return a
+}
+
+func flip(t *testing.T, at int) func(string) {
+	return func(path string) {
+		t.Helper()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[at] ^= 1
+		os.Remove(path) // it is read-only
+		write(t, path, data)
+	}
+}
+
+func TestCorruptObjectIsFoundAndFetchedAnew(t *testing.T) {
+	data := content(1, 2<<20)
+	for name, change := range map[string]func(string){
+		"first byte": flip(t, 0),
+		"last byte":  flip(t, len(data)-1),
+		"cut":        func(path string) { os.Remove(path); write(t, path, data[:100]) },
+		"emptied":    func(path string) { os.Remove(path); write(t, path, nil) },
+		"longer":     func(path string) { os.Remove(path); write(t, path, append(data, 0)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCache(t, Options{})
+			a := stored(t, c, data, change)
+			_, err := c.Path(t.Context(), a.Digest)
+			if fault.CodeOf(err) != fault.IntegrityFailed || fault.HintOf(err) == "" || !strings.Contains(err.Error(), a.Digest) {
+				t.Fatalf("got %v", err)
+			}
+			if c.Has(a) {
+				t.Error("it is still here")
+			}
+			if got := files(t, c.dir); len(got) != 1 || got[0] != partialName(a)+".corrupt" {
+				t.Errorf("files %q", got)
+			}
+			if _, err := c.Path(t.Context(), a.Digest); fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("the second time: %v", err)
+			}
+			fetch(t, c, a)
+			holds(t, c, a, data)
+			if got := files(t, c.dir); len(got) != 1 || got[0] != objectName(a) {
+				t.Errorf("files %q", got)
+			}
+		})
+	}
+}
+
+// Fetch itself notices an object that was cut, without being told.
+func TestFetchReplacesAnObjectOfAnotherSize(t *testing.T) {
+	data := content(1, 1<<20)
+	c := newCache(t, Options{})
+	a := stored(t, c, data, func(path string) { os.Remove(path); write(t, path, data[:5]) })
+	fetch(t, c, a)
+	holds(t, c, a, data)
+}
+
+func TestSizeInTheLockIsWrong(t *testing.T) {
+	c := newCache(t, Options{})
+	a := stored(t, c, content(1, 1000), nil)
+	a.Size = 999
+	fails(t, c, a, fault.IntegrityFailed, []string{"expected 999 bytes, found 1000 with the digest " + a.Digest}, objectName(a))
+}
+
+func TestOpenIsAtTheBeginning(t *testing.T) {
+	data := content(1, 1000)
+	c := newCache(t, Options{})
+	a := stored(t, c, data, nil)
+	f, err := c.Open(t.Context(), a.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+	if f.Name() != filepath.Join(c.dir, objectName(a)) {
+		t.Errorf("name %s", f.Name())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Open(ctx, a.Digest); fault.CodeOf(err) != fault.Interrupted {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := c.Open(t.Context(), "sha256:../../etc/passwd"); fault.CodeOf(err) != fault.InvalidInput {
+		t.Errorf("no digest: %v", err)
+	}
+}
+
+// A full disk is a real one: a file system of one megabyte.
+func TestFullDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "small")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "none", dir).CombinedOutput(); err != nil {
+		t.Skipf("mounting needs root: %v: %s", err, out)
+	}
+	defer func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}()
+	data := content(1, 4<<20)
+	srv := httptest.NewServer(serve(data, ""))
+	defer srv.Close()
+	c := cacheAt(t, dir, Options{})
+	fails(t, c, artifactOf("thing", srv.URL, data), fault.ExternalFailed, []string{"no space left in the artifact cache " + dir})
+}
+
+// The same where nothing can be mounted: the partial file is one that takes nothing.
+func TestWriteFault(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer full.Close()
+	c := newCache(t, Options{})
+	d, _ := lock.ParseDigest(sha256Of(nil))
+	p := &partial{cache: c, digest: d, file: full, hash: d.New()}
+	if _, err := p.Write([]byte("x")); !isLocal(err) || !strings.Contains(err.Error(), "no space left") || fault.HintOf(err) == "" {
+		t.Errorf("got %v", err)
+	}
+	if err := writeFault(c.dir, syscall.EIO); !isLocal(err) || !strings.Contains(err.Error(), "input/output error") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// One object asked for by several at once, in one process, is fetched once.
+func TestSameObjectAtOnce(t *testing.T) {
+	data := content(1, 3<<20)
+	var asked atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		serve(data, "")(w, r)
+	}))
+	defer srv.Close()
+	c := newCache(t, Options{Parallel: 8})
+	other := cacheAt(t, c.dir, Options{})
+	a := artifactOf("thing", srv.URL, data)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			cache := []*Cache{c, other}[i%2]
+			if err := cache.Fetch(t.Context(), []lock.Artifact{a}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	holds(t, c, a, data)
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+	if got := files(t, c.dir); len(got) != 1 {
+		t.Errorf("files %q", got)
+	}
+}
