@@ -36,7 +36,7 @@ lab:
 
 # The product on a real VM. KEEP=1 keeps the box, CASE=exec runs one case on a kept box.
 e2e: build lab
-	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v ./e2e $(if $(KEEP)$(CASE),-args $(if $(KEEP),-keep) $(if $(CASE),-case $(CASE)))
+	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBox ./e2e $(if $(KEEP)$(CASE),-args $(if $(KEEP),-keep) $(if $(CASE),-case $(CASE)))
 
 # A box of your own, from nothing.
 box: build lab
@@ -44,7 +44,7 @@ box: build lab
 	$(LAB) run -- ./e2e/box.sh
 
 bench: build lab
-	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBench ./e2e
+	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBench ./e2e -args -bench
 
 clean:
 	rm -rf bin hermes-box $(HELPERS)

@@ -57,8 +57,14 @@ func (a *app) host() (*ops.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := limactl.Demote(dir); err != nil {
-		return nil, err
+	if !testOnlyStayRoot {
+		if err := limactl.Demote(dir); err != nil {
+			return nil, err
+		}
+	}
+	helper := assets.Helper
+	if testOnlyHelper != nil {
+		helper = testOnlyHelper
 	}
 	return &ops.Host{
 		Dir: dir,
@@ -67,7 +73,7 @@ func (a *app) host() (*ops.Host, error) {
 			Home:    filepath.Join(dir, "lima"),
 			Log:     ops.CommandLog(dir),
 		}),
-		Helper:    assets.Helper,
+		Helper:    helper,
 		AfterStep: testOnlyAfterStep,
 	}, nil
 }
@@ -116,5 +122,9 @@ func (a *app) openBox() (*ops.Box, error) {
 	return b, nil
 }
 
-// testOnlyAfterStep is set by the test binary alone: crash tests end the process after a step.
-var testOnlyAfterStep func(step string)
+// Set by the test binary alone.
+var (
+	testOnlyAfterStep func(step string)                 // crash tests end the process after a step
+	testOnlyHelper    func(arch string) ([]byte, error) // stands for the helper this program carries
+	testOnlyStayRoot  bool                              // the rehearsal limactl does not mind root
+)

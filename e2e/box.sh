@@ -1,10 +1,10 @@
 #!/bin/sh
 # make box: a box of your own from what the lab fetched. Run it again: what is there is kept.
 set -eu
-cache=$(go run ./e2e/lab where)
+: "${HERMES_BOX_LAB:?run by make box}"
 user=$(go run ./e2e/lab user)
 [ -e hermes-box.yaml ] || printf 'schema: 1\nname: main\n' >hermes-box.yaml
-[ -e hermes-box.lock ] || cp "$cache/hermes-box.lock" hermes-box.lock
+[ -e hermes-box.lock ] || cp "$HERMES_BOX_LAB/hermes-box.lock" hermes-box.lock
 chmod a+r hermes-box.yaml hermes-box.lock
 if ! ./hermes-box status --json | grep -q '"state":"absent"'; then
 	./hermes-box start

@@ -23,6 +23,7 @@ import (
 
 var (
 	keep     = flag.Bool("keep", false, "keep the box at the end")
+	bench    = flag.Bool("bench", false, "measure instead of prove")
 	onlyCase = flag.String("case", "", "run this one case, on a kept box where there is one")
 )
 
@@ -43,9 +44,9 @@ const (
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	out, err := exec.Command("go", "run", "./lab", "where").Output()
-	if err != nil {
-		t.Fatalf("lab where: %v", err)
+	cache := os.Getenv("HERMES_BOX_LAB")
+	if cache == "" {
+		t.Fatal("not in the lab: run it by make e2e")
 	}
 	name, err := exec.Command("go", "run", "./lab", "user").Output()
 	if err != nil {
@@ -59,7 +60,7 @@ func newLab(t *testing.T) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{cache: strings.TrimSpace(string(out)), program: program, user: u, root: filepath.Join(u.HomeDir, "hb-e2e")}
+	l := &lab{cache: cache, program: program, user: u, root: filepath.Join(u.HomeDir, "hb-e2e")}
 	l.limactl = filepath.Join(l.cache, "lima/bin/limactl")
 	l.mkdir(t, l.root)
 	return l

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,20 +54,33 @@ func holdsKey(text string) bool {
 	return false
 }
 
-// files puts everything of package guestfiles in its place but the sshd settings, which login does.
+// files puts everything of package guestfiles in its place but the sshd settings, which login does. Before the
+// first change the record of a whole bootstrap goes, so that whoever comes after a crash does the phases that
+// make the machine read the files.
 func (b *bootstrap) files(context.Context) (bool, error) {
 	any := false
 	for _, f := range guestfiles.All() {
+		if b.same(f.Path, f.Data, f.Mode) {
+			continue
+		}
+		if err := b.remove(b.Path(bootstrapFile)); err != nil {
+			return false, err
+		}
+		any = true
 		if f.Path == guestfiles.SSHD {
 			continue
 		}
-		changed, err := b.install(f.Path, f.Data, f.Mode)
-		if err != nil {
+		if _, err := b.install(f.Path, f.Data, f.Mode); err != nil {
 			return false, err
 		}
-		any = any || changed
 	}
 	return any, nil
+}
+
+// whole tells that a run before this one came to its end and that no file has changed since.
+func (b *bootstrap) whole() bool {
+	_, err := os.Stat(b.Path(bootstrapFile))
+	return err == nil
 }
 
 // terminal teaches the machine the terminals it does not know.
@@ -90,51 +104,58 @@ func newer(made, source string) bool {
 	return err == nil && err2 == nil && !m.ModTime().Before(s.ModTime())
 }
 
-// units enables the services; each stays inactive until its component is applied. What the image would update
-// by itself is switched off: a box is what its lock says.
+// selfActing are units of the image that would change what is installed. A box is what its lock says.
+var selfActing = []string{"apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service",
+	"podman-auto-update.timer", "podman-auto-update.service"}
+
+// units enables the services, each of which stays inactive until its component is applied, and switches off what
+// would update the machine behind the lock's back. systemd reads its files once for all of it.
 func (b *bootstrap) units(ctx context.Context) (bool, error) {
-	if err := b.System.ReloadUnits(ctx); err != nil {
-		return false, err
+	if b.whole() {
+		return false, nil
+	}
+	systemctl := func(args ...string) error {
+		_, err := b.System.Run(ctx, Cmd{Path: "systemctl", Args: args, Timeout: 3 * time.Minute})
+		return err
 	}
 	for _, unit := range guestfiles.Enabled {
 		if err := b.System.EnableUnit(ctx, unit); err != nil {
 			return false, err
 		}
 	}
-	for _, cmd := range []Cmd{
-		{Path: "systemctl", Args: []string{"mask", "--quiet", "--now", "apt-daily.timer", "apt-daily-upgrade.timer",
-			"unattended-upgrades.service", "podman-auto-update.timer", "podman-auto-update.service"}, Timeout: 3 * time.Minute},
-		{Path: "systemctl", Args: []string{"try-restart", "systemd-journald.service"}},
-		{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}},
-	} {
-		if _, err := b.System.Run(ctx, cmd); err != nil {
-			return false, err
-		}
+	if err := systemctl(append([]string{"mask", "--no-reload", "--quiet"}, selfActing...)...); err != nil {
+		return false, err
 	}
-	return true, nil
+	if err := b.System.ReloadUnits(ctx); err != nil {
+		return false, err
+	}
+	// An image need not have all of them, which systemctl takes for an error; they are masked in any case.
+	_ = systemctl(append([]string{"stop"}, selfActing...)...)
+	if err := systemctl("try-restart", "--no-block", "systemd-journald.service"); err != nil {
+		return false, err
+	}
+	_, err := b.System.Run(ctx, Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})
+	return true, err
 }
 
 // login hardens sshd. The settings are taken back if sshd does not like them, for a reload with a mistake in
 // them would be the last login.
 func (b *bootstrap) login(ctx context.Context) (bool, error) {
-	for _, f := range guestfiles.All() {
-		if f.Path != guestfiles.SSHD {
-			continue
-		}
-		changed, err := b.install(f.Path, f.Data, f.Mode)
-		if err != nil {
-			return false, err
-		}
-		// sshd checks that this directory is there, and on a socket-activated machine nobody has made it yet.
-		if err := os.MkdirAll(b.Path("/run/sshd"), 0o755); err != nil {
-			return false, err
-		}
-		if _, err := b.System.Run(ctx, Cmd{Path: "sshd", Args: []string{"-t"}}); err != nil {
-			return false, errors.Join(err, b.remove(b.Path(f.Path)))
-		}
-		// Also when nothing changed: the run that changed it may have ended before this.
-		_, err = b.System.Run(ctx, Cmd{Path: "systemctl", Args: []string{"try-reload-or-restart", "ssh.service"}})
-		return changed, err
+	if b.whole() {
+		return false, nil
 	}
-	return false, errors.New("the helper carries no " + guestfiles.SSHD)
+	all := guestfiles.All()
+	i := slices.IndexFunc(all, func(f guestfiles.File) bool { return f.Path == guestfiles.SSHD })
+	if _, err := b.install(all[i].Path, all[i].Data, all[i].Mode); err != nil {
+		return false, err
+	}
+	// sshd wants this directory, and on a socket-activated machine nobody may have made it yet.
+	if err := os.MkdirAll(b.Path("/run/sshd"), 0o755); err != nil {
+		return false, err
+	}
+	if _, err := b.System.Run(ctx, Cmd{Path: "sshd", Args: []string{"-t"}}); err != nil {
+		return false, errors.Join(err, b.remove(b.Path(guestfiles.SSHD)))
+	}
+	_, err := b.System.Run(ctx, Cmd{Path: "systemctl", Args: []string{"try-reload-or-restart", "ssh.service"}})
+	return true, err
 }

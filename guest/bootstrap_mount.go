@@ -22,16 +22,12 @@ func fstab(uuid string) string {
 		fmt.Sprintf("%s %s none bind,%s 0 0\n", agentHome+"/workspace", workspaceDir, late)
 }
 
-// mount puts the data disk in its place: by UUID at /data, and from there the home and the workspace.
+// mount puts the data disk in its place: by UUID at /data, and from there the home and the workspace. systemd
+// learns of the table in the phase of the units.
 func (b *bootstrap) mount(ctx context.Context) (bool, error) {
 	changed, err := b.manage(fstabFile, fstab(b.out.DataUUID))
 	if err != nil {
 		return false, err
-	}
-	if changed {
-		if err := b.System.ReloadUnits(ctx); err != nil {
-			return false, err
-		}
 	}
 	mounted, err := b.mountAt(ctx, protocol.DataDir)
 	if err != nil {

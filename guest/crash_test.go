@@ -9,30 +9,19 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// killed is what a crash test panics with, in place of the helper's death.
-type killed struct{ step string }
+// killed is what is left of a machine whose helper died right after a durable step.
+type killed struct {
+	step string
+	*box
+}
 
-// until runs do and kills it after its nth durable step, counted from 0. It tells the step, or "" if do came to
-// its end before.
-func (b *box) until(n int, do func()) (step string) {
-	defer func() {
-		b.After = nil
-		if r := recover(); r != nil {
-			k, ok := r.(killed)
-			if !ok {
-				panic(r)
-			}
-			step = k.step
-		}
-	}()
-	b.After = func(s string) {
-		if n == 0 {
-			panic(killed{s})
-		}
-		n--
-	}
+// killedAnywhere runs do to its end and gives what a kill after each of its durable steps would have left: the
+// engine has no state but what is on disk.
+func (b *box) killedAnywhere(t testing.TB, do func()) (left []killed) {
+	b.After = func(step string) { left = append(left, killed{step, b.copyBox(t)}) }
 	do()
-	return ""
+	b.After = nil
+	return left
 }
 
 // reboot is a power cut and the boot after it: the recovery unit, then the services.
@@ -89,51 +78,37 @@ func TestKilledAnywhereInApply(t *testing.T) {
 			tx, o := transaction(2, tt.affected...)
 			start := tt.start(t)
 			start.send(o)
-			apply := func(b *box) func() {
-				return func() {
-					if _, err := b.Apply(context.Background(), tx); err != nil {
-						b.t.Fatal(err)
-					}
-				}
+			apply := func(b *box) {
+				_, err := b.Apply(context.Background(), tx)
+				must(t, err)
 			}
-			for n := 0; ; n++ {
-				crashed := start.copyBox(t)
-				step := crashed.until(n, apply(crashed))
-				if step == "" {
-					if n < 20*len(tt.affected) {
-						t.Fatalf("only %d durable steps: the test has lost its hook", n)
-					}
-					t.Logf("killed after each of %d steps", n)
-					return
-				}
-				t.Run(fmt.Sprintf("%03d %s", n, step), func(t *testing.T) {
-					for how, recover := range map[string]func(*box){
-						"reboot": func(b *box) { b.reboot(t) },
-						"again": func(b *box) {
-							_, err := b.Recover(context.Background())
-							must(t, err)
-						},
-					} {
-						b := crashed.copyBox(t)
-						recover(b)
+			left := start.killedAnywhere(t, func() { apply(start) })
+			if len(left) < 20*len(tt.affected) {
+				t.Fatalf("only %d durable steps: the test has lost its hook", len(left))
+			}
+			t.Logf("killed after each of %d steps", len(left))
+			for n, k := range left {
+				t.Run(fmt.Sprintf("%03d %s", n, k.step), func(t *testing.T) {
+					rebooted := k.copyBox(t)
+					rebooted.reboot(t)
+					_, err := k.Recover(context.Background())
+					must(t, err)
+					for _, b := range []*box{rebooted, k.box} {
 						b.consistent(t)
 						b.prefix(t, tt.old, 2, tt.affected)
 						r, err := b.Recover(context.Background())
 						if err != nil || r.Action != "none" {
-							t.Errorf("%s: recovered twice: %+v, %v", how, r, err)
+							t.Errorf("recovered twice: %+v, %v", r, err)
 						}
-						if n%7 != 0 { // an apply is slow, and what it starts from was checked
-							continue
-						}
-						b.send(o)
-						apply(b)()
-						b.consistent(t)
-						b.prefix(t, 2, 2, tt.affected)
 					}
+					if n%5 != 0 { // an apply is slow, and what it starts from has been checked
+						return
+					}
+					k.send(o)
+					apply(k.box)
+					k.consistent(t)
+					k.prefix(t, 2, 2, tt.affected)
 				})
-				if t.Failed() {
-					return
-				}
 			}
 		})
 	}
@@ -145,68 +120,45 @@ func TestKilledAnywhereInRecover(t *testing.T) {
 	start := newFirst(t)
 	start.send(o)
 	runs := 0
-	for n := 0; ; n++ {
-		crashed := start.copyBox(t)
-		step := crashed.until(n, func() { crashed.Apply(context.Background(), tx) })
-		if step == "" {
-			break
-		}
-		for m := 0; ; m++ {
-			b := crashed.copyBox(t)
-			again := b.until(m, func() { b.Recover(context.Background()) })
-			if _, err := b.Recover(context.Background()); err != nil {
-				t.Fatalf("killed after %q, then after %q: %v", step, again, err)
-			}
-			b.consistent(t)
-			if t.Failed() {
-				t.Fatalf("killed after %q, then after %q", step, again)
+	for _, k := range start.killedAnywhere(t, func() { start.Apply(context.Background(), tx) }) {
+		for _, again := range k.killedAnywhere(t, func() { k.Recover(context.Background()) }) {
+			_, err := again.Recover(context.Background())
+			if again.consistent(t); t.Failed() || err != nil {
+				t.Fatalf("killed after %q, then after %q: %v", k.step, again.step, err)
 			}
 			runs++
-			if again == "" {
-				break
-			}
 		}
 	}
 	if runs < 60 {
-		t.Errorf("only %d runs", runs)
+		t.Errorf("only %d runs: the test has lost its hook", runs)
 	}
 }
 
 func TestRecoverSaysWhatItDid(t *testing.T) {
-	for step, action := range map[string]string{
-		"stage claude":             "undone",
-		"link claude.new":          "undone",
-		"rename to applied.json":   "finished",
-		"rename to applied.lock":   "finished",
-		"rename to hermes-box-box": "",
-	} {
-		b := newFirst(t)
-		tx, o := transaction(2, "claude")
-		b.send(o)
-		hit := false
-		b.After = func(s string) {
-			if s == step {
-				hit = true
-				panic(killed{s})
-			}
-		}
-		func() {
-			defer func() { recover() }()
-			b.Apply(context.Background(), tx)
-		}()
-		b.After = nil
-		if hit != (action != "") {
-			t.Errorf("the step %q: hit %v", step, hit)
-		}
-		if !hit {
+	want := map[string]string{
+		"stage claude":           "undone",
+		"link claude.new":        "undone",
+		"rename to applied.json": "finished",
+		"rename to applied.lock": "finished",
+	}
+	b := newFirst(t)
+	tx, o := transaction(2, "claude")
+	b.send(o)
+	for _, k := range b.killedAnywhere(t, func() { b.Apply(context.Background(), tx) }) {
+		action, ok := want[k.step]
+		if !ok {
 			continue
 		}
-		r, err := b.Recover(context.Background())
+		delete(want, k.step)
+		r, err := k.Recover(context.Background())
 		if err != nil || r.Action != action || r.Detail == "" {
-			t.Errorf("killed after %q: %+v, %v", step, r, err)
+			t.Errorf("killed after %q: %+v, %v", k.step, r, err)
 		}
 	}
-	b := newBox(t)
+	if len(want) != 0 {
+		t.Errorf("never came to %v", want)
+	}
+	b = newBox(t)
 	if r, err := b.Recover(context.Background()); err != nil || (r != protocol.Recovered{Action: "none"}) {
 		t.Errorf("nothing to do: %+v, %v", r, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -56,7 +57,30 @@ type box struct {
 
 var ports = protocol.Ports{Executor: 4788, Dashboard: 9119}
 
-func newBox(t testing.TB) *box { return newBoxAt(t, t.TempDir()) }
+func newBox(t testing.TB) *box { return newBoxAt(t, tempDir(t)) }
+
+// inMemory is a directory in memory that lets programs run, or "". An apply syncs a hundred times, and the crash
+// tests make hundreds of machines: on a disk that is a minute, in memory seconds.
+var inMemory = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("/dev/shm", "hermes-box-test-")
+	if err != nil {
+		return ""
+	}
+	defer os.RemoveAll(dir)
+	script := filepath.Join(dir, "true")
+	if os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755) != nil || exec.Command(script).Run() != nil {
+		return ""
+	}
+	return "/dev/shm"
+})
+
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(inMemory(), "hermes-box-test-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
 
 func newBoxAt(t testing.TB, root string) *box {
 	for name, text := range map[string]string{
@@ -91,7 +115,7 @@ var (
 func newFirst(t testing.TB) *box {
 	t.Helper()
 	firstOnce.Do(func() {
-		root, err := os.MkdirTemp("", "hermes-box-first-")
+		root, err := os.MkdirTemp(inMemory(), "hermes-box-first-")
 		must(t, err)
 		firstBox = newBoxAt(t, root)
 		must(t, firstBox.apply(1))
@@ -109,7 +133,7 @@ func TestMain(m *testing.M) {
 
 // copyBox is a second machine that is as this one.
 func (b *box) copyBox(t testing.TB) *box {
-	root := filepath.Join(t.TempDir(), "root")
+	root := filepath.Join(tempDir(t), "root")
 	must(t, os.CopyFS(root, os.DirFS(b.Root)))
 	return openBox(t, root)
 }

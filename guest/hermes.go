@@ -205,11 +205,14 @@ func hermesSetUp(g *Guest) bool {
 	return apiKey.Match(env) || modelLine.Match(config)
 }
 
-// wheelPin is the requirement that a wheel's file name satisfies: "name==version".
+// wheelName is the file name of a wheel: name, version, perhaps a build, and three tags.
+var wheelName = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._]*)-([A-Za-z0-9][A-Za-z0-9._+!]*)(-[0-9][A-Za-z0-9_.]*)?(-[A-Za-z0-9_.]+){3}\.whl$`)
+
+// wheelPin is the requirement that a wheel satisfies: "name==version".
 func wheelPin(file string) (string, error) {
-	parts := strings.Split(strings.TrimSuffix(file, ".whl"), "-")
-	if !strings.HasSuffix(file, ".whl") || len(parts) < 5 || len(parts) > 6 {
+	m := wheelName.FindStringSubmatch(file)
+	if m == nil {
 		return "", fmt.Errorf("%s is not the file name of a wheel", file)
 	}
-	return parts[0] + "==" + parts[1], nil
+	return m[1] + "==" + m[2], nil
 }

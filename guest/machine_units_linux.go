@@ -21,7 +21,7 @@ func (m *machine) ReloadUnits(ctx context.Context) error {
 }
 
 func (m *machine) EnableUnit(ctx context.Context, unit string) error {
-	_, err := m.systemctl(ctx, "enable", "--quiet", unit)
+	_, err := m.systemctl(ctx, "enable", "--no-reload", "--quiet", unit)
 	return err
 }
 

@@ -63,14 +63,22 @@ func setBlock(text, body string) (string, error) {
 	return head + blockBegin + "\n" + body + blockEnd + "\n" + after.String(), nil
 }
 
-// install writes a file of the machine if it differs in content or mode.
-func (g *Guest) install(path string, data []byte, mode fs.FileMode) (changed bool, err error) {
-	full := g.Path(path)
-	if info, err := os.Lstat(full); err == nil && info.Mode() == mode {
-		if old, err := os.ReadFile(full); err == nil && bytes.Equal(old, data) {
-			return false, nil
-		}
+// same tells whether a file of the machine has exactly this content and mode.
+func (g *Guest) same(path string, data []byte, mode fs.FileMode) bool {
+	info, err := os.Lstat(g.Path(path))
+	if err != nil || info.Mode() != mode {
+		return false
 	}
+	old, err := os.ReadFile(g.Path(path))
+	return err == nil && bytes.Equal(old, data)
+}
+
+// install writes a file of the machine unless it is the same already.
+func (g *Guest) install(path string, data []byte, mode fs.FileMode) (changed bool, err error) {
+	if g.same(path, data, mode) {
+		return false, nil
+	}
+	full := g.Path(path)
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 		return false, err
 	}

@@ -87,6 +87,9 @@ func (g *Guest) whole(ctx context.Context, c component, dir string) (bool, error
 // link makes a release current, or none where dir is empty: one atomic swap, then the commands.
 func (g *Guest) link(c component, dir string) error {
 	current := g.currentPath(c)
+	if err := g.remove(current + ".new"); err != nil { // of a swap that was cut short
+		return err
+	}
 	if dir == "" {
 		if err := g.remove(current); err != nil {
 			return err
@@ -104,6 +107,11 @@ func (g *Guest) link(c component, dir string) error {
 	}
 	for _, name := range sortedKeys(c.commands()) {
 		link, target := g.Path(commandDir, name), commandTarget(c, name)
+		if half, err := os.Readlink(link + ".new"); err == nil && half == target {
+			if err := g.remove(link + ".new"); err != nil {
+				return err
+			}
+		}
 		old, err := os.Readlink(link)
 		ours := err == nil && old == target
 		_, missing := os.Stat(filepath.Join(current, c.commands()[name]))
@@ -197,7 +205,7 @@ func seal(dir string) error {
 
 // safeName tells whether a version or an id may be part of a path.
 func safeName(name string) bool {
-	if name == "" || len(name) > 100 || name[0] == '.' || name[0] == '-' {
+	if name == "" || len(name) > 240 || name[0] == '.' || name[0] == '-' {
 		return false
 	}
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") == ""

@@ -15,8 +15,8 @@ type System interface {
 
 	// ReloadUnits makes systemd read its unit files again.
 	ReloadUnits(ctx context.Context) error
-	EnableUnit(ctx context.Context, unit string) error
-	StartUnit(ctx context.Context, unit string) error // waits for the job; a failed start is an error
+	EnableUnit(ctx context.Context, unit string) error // at the next boot; systemd learns of it by ReloadUnits
+	StartUnit(ctx context.Context, unit string) error  // waits for the job; a failed start is an error
 	StopUnit(ctx context.Context, unit string) error
 	RestartUnit(ctx context.Context, unit string) error
 	// Units tells the state of each unit in one call; an unknown unit is "inactive".

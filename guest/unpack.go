@@ -21,11 +21,12 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Bounds on what one archive may unpack to. The largest real one is 402 MB in one file, the one with the most
-// files some ten thousand.
+// Bounds on what one archive may unpack to, so that a crafted one cannot fill the disk. Real ones are a tenth to
+// a half of what they hold, and have ten thousand files at most.
 const (
-	maxUnpacked = 8 << 30
-	maxEntries  = 500_000
+	maxRatio   = 100
+	minRoom    = 1 << 20
+	maxEntries = 500_000
 )
 
 // unpack extracts a received archive into dir, which exists. strip leading path elements are cut off every name.
@@ -57,7 +58,7 @@ func (g *Guest) unpack(ctx context.Context, a protocol.Artifact, dir string, str
 }
 
 func extract(ctx context.Context, f io.ReaderAt, size int64, root *os.Root, strip int) error {
-	x := extractor{ctx: ctx, root: root, strip: strip}
+	x := extractor{ctx: ctx, root: root, strip: strip, room: minRoom + maxRatio*size}
 	stream := reader{ctx, io.NewSectionReader(f, 0, size)}
 	magic := make([]byte, 6)
 	n, _ := f.ReadAt(magic, 0)
@@ -93,7 +94,8 @@ type extractor struct {
 	root    *os.Root
 	strip   int
 	entries int
-	bytes   int64
+	room    int64  // bytes that may still come
+	made    string // directory of the last entry
 }
 
 func (x *extractor) tar(r io.Reader) error {
@@ -209,9 +211,9 @@ func (x *extractor) file(name string, mode fs.FileMode, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, io.LimitReader(reader{x.ctx, r}, maxUnpacked-x.bytes+1))
-	if x.bytes += n; err == nil && x.bytes > maxUnpacked {
-		err = fmt.Errorf("more than %d bytes", int64(maxUnpacked))
+	n, err := io.Copy(f, io.LimitReader(reader{x.ctx, r}, x.room+1))
+	if x.room -= n; err == nil && x.room < 0 {
+		err = fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
 	}
 	return errors.Join(err, f.Close())
 }
@@ -244,9 +246,18 @@ func (x *extractor) hardlink(name, target string) error {
 	return x.root.Link(path.Join(elems[x.strip:]...), name)
 }
 
+// parent makes the directory of an entry. An entry below a link is refused: what a link there says would be read
+// from another place than it seems.
 func (x *extractor) parent(name string) error {
-	if dir := path.Dir(name); dir != "." {
-		return x.root.MkdirAll(dir, 0o755)
+	dir := path.Dir(name)
+	if dir == "." || dir == x.made {
+		return nil
 	}
-	return nil
+	for at := dir; at != "."; at = path.Dir(at) {
+		if info, err := x.root.Lstat(at); err == nil && !info.IsDir() {
+			return fmt.Errorf("%q is below %q, which is no directory", name, at)
+		}
+	}
+	x.made = dir
+	return x.root.MkdirAll(dir, 0o755)
 }

@@ -150,6 +150,9 @@ func (c *Client) UnlockDisk(ctx context.Context, name string) error {
 	if err != nil || d.InUseBy == "" {
 		return err
 	}
+	if err := c.CleanStale(ctx, d.InUseBy); err != nil {
+		return err
+	}
 	out, err := c.run(ctx, diskLimit, nil, "disk", "unlock", name)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 // process is what a pid file leads to.
 type process struct {
-	pid     int
+	pid     int // 0: the file is not there, or holds no pid
 	alive   bool
 	ours    bool   // its command line names this instance's directory; else the pid was reused
 	command string // for people

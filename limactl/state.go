@@ -34,6 +34,8 @@ func judge(raw, problems string, f facts) (State, string) {
 			return Degraded, "it is shutting down; wait for it, or stop it"
 		case agent && !booted:
 			return Starting, "it is booting"
+		case driver && !agent: // Lima says Running of a dead host agent that nobody has reaped
+			return Degraded, "the VM runs on without its host agent, which has died; stop it and start it again"
 		case raw == "Running" && booted && f.last.Degraded:
 			return Degraded, "it booted with errors: " + reasons(f.last.Errors, problems) + "; stop it and start it again"
 		case raw == "Running":
@@ -43,8 +45,6 @@ func judge(raw, problems string, f facts) (State, string) {
 			return Degraded, "the host agent does not answer: " + reasons(nil, problems) + "; stop it and start it again"
 		case agent:
 			return Degraded, "the VM has died or was powered off from inside, and its host agent is left; stop it and start it again"
-		case driver:
-			return Degraded, "the VM runs on without its host agent, which has died; stop it and start it again"
 		}
 		return Degraded, "Lima calls it broken: " + reasons(nil, problems) + "; stop it and start it again"
 	case "":

@@ -87,26 +87,35 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 		return err
 	}
 	in := Instance{Name: name, Dir: c.Dir(name), VMType: c.vmType(name)}
-	f := look(in.Dir, in.VMType)
-	for _, p := range []process{f.driver, f.agent} {
-		if p.ours {
+	return c.awaitOff(ctx, in, 4*grace, func(f facts) error {
+		for _, p := range []process{f.driver, f.agent} {
+			if !p.ours {
+				continue
+			}
 			if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return fmt.Errorf("kill pid %d of instance %s: %w", p.pid, name, err)
 			}
 		}
-	}
-	return c.awaitOff(ctx, in, grace)
+		return nil
+	})
 }
 
-// awaitOff waits until nothing of an instance runs.
-func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no end after %v: %w", timeout, ErrTimeout))
+// awaitOff waits until nothing of an instance runs. What still does goes to each, again and again: a host agent that
+// is just starting may bring up its driver after it was seen without one.
+func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration, each ...func(facts) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("instance %s still runs after %v: %w", in.Name, timeout, ErrTimeout))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if f := look(in.Dir, in.VMType); !f.agent.ours && !f.driver.ours {
+		f := look(in.Dir, in.VMType)
+		if !f.agent.ours && !f.driver.ours {
 			return nil
+		}
+		for _, act := range each {
+			if err := act(f); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -116,9 +125,9 @@ func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duratio
 	}
 }
 
-// CleanStale removes pid files that lead to processes of others, as they do after the host has rebooted and the pids
-// were given out again. Lima would call the instance broken, and kill those processes with stop --force. The
-// processes themselves are not touched.
+// CleanStale removes pid files that do not lead to this instance's processes: they lead to others after the host has
+// rebooted and the pids were given out again, or to dead ones that nobody has reaped. Lima would call the instance
+// broken or running, and kill those others with stop --force. The processes themselves are not touched.
 func (c *Client) CleanStale(_ context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err
@@ -126,11 +135,9 @@ func (c *Client) CleanStale(_ context.Context, name string) error {
 	dir := c.Dir(name)
 	for _, file := range []string{"ha.pid", "qemu.pid", "vz.pid"} {
 		path := filepath.Join(dir, file)
-		if !exists(path) || readPID(dir, file).ours {
-			continue
-		}
-		if fresh(path) {
-			continue // being written by a start of this very moment
+		p := readPID(dir, file)
+		if !exists(path) || p.ours || p.pid == 0 && fresh(path) {
+			continue // the last is being written by a start of this very moment
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("instance %s: stale pid file: %w", name, err)

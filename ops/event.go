@@ -4,6 +4,7 @@ package ops
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,10 +58,21 @@ type Sink func(Event)
 type Progress struct {
 	stream *stream
 	step   Step
+	told   atomic.Int64 // when bytes were last told, in Unix nanoseconds
 }
 
-// Bytes tells how many bytes of how many have moved.
+// bytesEvery is the shortest time between two reports of bytes, but for the last.
+const bytesEvery = 100 * time.Millisecond
+
+// Bytes tells how many bytes of how many have moved. It may be called as often as is convenient.
 func (p *Progress) Bytes(done, total int64) {
+	if p == nil {
+		return
+	}
+	now, told := time.Now().UnixNano(), p.told.Load()
+	if done != total && (now-told < int64(bytesEvery) || !p.told.CompareAndSwap(told, now)) {
+		return
+	}
 	p.emit(Event{Kind: Bytes, Done: done, Total: total})
 }
 

@@ -53,6 +53,11 @@ func (b *build) record(files []file) error {
 	return os.WriteFile(filepath.Join(b.dir, filesName), append(data, '\n'), 0o644)
 }
 
+// plainName tells whether a name that a client printed stays in the folder it is put in.
+func plainName(name string) bool {
+	return filepath.IsLocal(name) && name == filepath.Base(name) && name != "."
+}
+
 // files are what record has written of a product.
 func (l *lab) files(product string) ([]file, error) {
 	data, err := os.ReadFile(l.path(product, filesName))

@@ -51,7 +51,7 @@ func parseNPMPack(out []byte) ([]file, error) {
 		}
 		// npm before 9 tells the name of a scoped package's file as @scope/name, and writes scope-name.
 		name := strings.ReplaceAll(strings.TrimPrefix(p.Filename, "@"), "/", "-")
-		if name == "" || name != filepath.Base(name) {
+		if !plainName(name) {
 			return nil, fmt.Errorf("npm pack --json: %s has the file name %q", p.Name, p.Filename)
 		}
 		files = append(files, file{Name: name, Package: p.Name, Version: p.Version, Size: p.Size, Digest: p.Integrity})

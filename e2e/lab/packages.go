@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -77,8 +76,8 @@ func parseURIs(text string) ([]file, error) {
 			return nil, fmt.Errorf("apt-get --print-uris: %s has %q, not a SHA256", f[1], f[3])
 		}
 		// The file is named package_version_arch.deb, with a colon in the version as %3a.
-		parts := strings.Split(path.Base(f[1]), "_")
-		if len(parts) != 3 {
+		parts := strings.Split(f[1], "_")
+		if len(parts) != 3 || !plainName(f[1]) {
 			return nil, fmt.Errorf("apt-get --print-uris: %s is not package_version_arch.deb", f[1])
 		}
 		files = append(files, file{

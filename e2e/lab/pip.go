@@ -91,7 +91,7 @@ func parsePipReport(data []byte) ([]file, error) {
 			return nil, fmt.Errorf("pip's report: where %s is: %w", i.Metadata.Name, err)
 		}
 		name, sum := path.Base(u.Path), i.Download.Archive.Hashes["sha256"]
-		if !strings.HasSuffix(name, ".whl") || sum == "" {
+		if !strings.HasSuffix(name, ".whl") || !plainName(name) || sum == "" {
 			return nil, fmt.Errorf("pip's report: %s is the file %q with the sha256 %q", i.Metadata.Name, name, sum)
 		}
 		files = append(files, file{Name: name, Package: i.Metadata.Name, Version: i.Metadata.Version, Digest: "sha256:" + sum})

@@ -174,6 +174,9 @@ func (l *lab) do(ctx context.Context, s step) (outcome, error) {
 		if err := os.WriteFile(filepath.Join(b.dir, keyFile), []byte(s.key()), 0o644); err != nil {
 			return outcome{}, err
 		}
+		if err := readable(b.dir); err != nil {
+			return outcome{}, err
+		}
 		if err := replace(b.dir, product, filepath.Join(work, "old")); err != nil {
 			return outcome{}, err
 		}
@@ -191,6 +194,26 @@ func replace(from, to, old string) error {
 		return err
 	}
 	return os.Rename(from, to)
+}
+
+// readable lets every user read a product: root makes it, the ordinary user uses it.
+func readable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			return os.Chmod(path, 0o755)
+		case d.Type().IsRegular():
+			return os.Chmod(path, info.Mode().Perm()|0o444)
+		}
+		return nil
+	})
 }
 
 func treeSize(dir string) (int64, error) {

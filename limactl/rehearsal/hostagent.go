@@ -146,7 +146,9 @@ func driver(args []string) int {
 	if err := writePID(args[1]); err != nil {
 		return 1
 	}
-	select {}
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // lock takes a disk for an instance; one that it holds already, from before a crash, it takes again.
@@ -163,8 +165,12 @@ func lock(home, name string, in *instance) error {
 	return os.Symlink(in.Dir, link)
 }
 
+// writePID writes our pid; a reader never sees half of it.
 func writePID(path string) error {
-	return os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o600)
+	if err := os.WriteFile(path+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
 }
 
 func wait(home string, f Fault) {

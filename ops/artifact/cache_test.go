@@ -5,7 +5,9 @@ import (
 	"context"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +16,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-
-	"net/http"
 
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
@@ -191,5 +191,65 @@ func TestSameObjectAtOnce(t *testing.T) {
 	}
 	if got := files(t, c.dir); len(got) != 1 {
 		t.Errorf("files %q", got)
+	}
+}
+
+// Whoever gets the lock holds the file that the name means, though others remove it all the time.
+func TestLockOfAFileThatKeepsGoing(t *testing.T) {
+	c := newCache(t, Options{})
+	d, _ := lock.ParseDigest(sha256Of(nil))
+	var holders, rounds atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for rounds.Add(1) < 2000 {
+				p, err := c.lockPartial(t.Context(), d, false)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if holders.Add(1) != 1 || !p.named() {
+					t.Error("two hold the lock, or one that is of no use")
+				}
+				holders.Add(-1)
+				p.remove()
+				p.file.Close()
+			}
+		})
+	}
+	wg.Wait()
+	if got := files(t, c.dir); got != nil {
+		t.Errorf("left behind %q", got)
+	}
+}
+
+// An object that was replaced by a good one while a reader found the old one corrupt stays.
+func TestOnlyTheFileThatWasReadIsMoved(t *testing.T) {
+	data := content(1, 1000)
+	c := newCache(t, Options{})
+	a := stored(t, c, data, flip(t, 5))
+	d, f, err := c.open(a.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	os.Remove(c.path(d))
+	write(t, c.path(d), data)
+	if err := c.verify(t.Context(), d, f); fault.CodeOf(err) != fault.IntegrityFailed {
+		t.Errorf("got %v", err)
+	}
+	holds(t, c, a, data)
+}
+
+func TestShown(t *testing.T) {
+	u, err := url.Parse("https://me:hunter2@example.org:8443/a%20b/c?sig=hunter2#hunter2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(u); got != "https://example.org:8443/a%20b/c" {
+		t.Errorf("got %s", got)
+	}
+	if got := scrub(`Location "https://me:hunter2@example.org/x?sig=hunter2" is odd`); got != `Location "https://example.org/x" is odd` {
+		t.Errorf("got %s", got)
 	}
 }

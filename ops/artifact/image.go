@@ -107,17 +107,16 @@ func (c *Cache) fetchImage(ctx context.Context, a lock.Artifact, count *counter)
 		return fault.New(fault.InvalidInput, "artifact %s: its url is not oci://<registry>/<repository>@%s", a.Name, a.Digest).
 			Hint("correct the url of %s in %s", a.Name, lock.FileName)
 	}
-	reg := &registry{cache: c, repo: ref.Context()}
-	part := func(digest, kind string, size int64) (*object, error) {
+	repo := &repository{cache: c, name: ref.Context()}
+	get := func(ctx context.Context, digest, kind string, size int64) error {
 		d, err := lock.ParseDigest(digest)
-		src := &registrySource{registry: reg, kind: kind, digest: digest}
-		return &object{name: a.Name, digest: d, size: size, sources: append(c.mirrorsOf(d), src), count: count}, err
+		if err != nil {
+			return err
+		}
+		src := &registrySource{repo: repo, kind: kind, digest: digest}
+		return c.get(ctx, &object{name: a.Name, digest: d, size: size, sources: append(c.mirrorsOf(d), src), count: count})
 	}
-	o, err := part(a.Digest, "manifests", -1)
-	if err != nil {
-		return err
-	}
-	if err := c.get(ctx, o); err != nil {
+	if err := get(ctx, a.Digest, "manifests", -1); err != nil {
 		return err
 	}
 	blobs, size, err := c.manifest(ctx, a.Digest)
@@ -130,33 +129,29 @@ func (c *Cache) fetchImage(ctx context.Context, a lock.Artifact, count *counter)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, b := range blobs {
-		o, err := part(b.Digest, "blobs", b.Size)
-		if err != nil {
-			return err
-		}
-		group.Go(func() error { return c.get(ctx, o) })
+		group.Go(func() error { return get(ctx, b.Digest, "blobs", b.Size) })
 	}
 	return group.Wait()
 }
 
-// registry is one repository, spoken to anonymously: nothing of the user's own logins is read.
-type registry struct {
+// repository is one of a registry, spoken to anonymously: nothing of the user's own logins is read.
+type repository struct {
 	cache *Cache
-	repo  name.Repository
+	name  name.Repository
 
 	mu     sync.Mutex
 	client *http.Client
 }
 
 // connect does the registry's handshake, once it is needed.
-func (r *registry) connect(ctx context.Context) (*http.Client, error) {
+func (r *repository) connect(ctx context.Context) (*http.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.client != nil {
 		return r.client, nil
 	}
-	t, err := transport.NewWithContext(ctx, r.repo.Registry, authn.Anonymous, r.cache.client.Transport,
-		[]string{r.repo.Scope(transport.PullScope)})
+	t, err := transport.NewWithContext(ctx, r.name.Registry, authn.Anonymous, r.cache.client.Transport,
+		[]string{r.name.Scope(transport.PullScope)})
 	if err != nil {
 		if answer, ok := errors.AsType[*transport.Error](err); ok {
 			return nil, statusError(answer.StatusCode)
@@ -171,19 +166,19 @@ func (r *registry) connect(ctx context.Context) (*http.Client, error) {
 
 // registrySource is a manifest or blob of a repository.
 type registrySource struct {
-	registry *registry
-	kind     string
-	digest   string
+	repo   *repository
+	kind   string
+	digest string
 }
 
-func (s *registrySource) shown() string { return "oci://" + s.registry.repo.Name() + "@" + s.digest }
+func (s *registrySource) shown() string { return "oci://" + s.repo.name.Name() + "@" + s.digest }
 
 func (s *registrySource) open(ctx context.Context, offset int64, etag string) (*body, error) {
-	client, err := s.registry.connect(ctx)
+	client, err := s.repo.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	repo := s.registry.repo
+	repo := s.repo.name
 	h := &httpSource{client: client, url: &url.URL{
 		Scheme: repo.Scheme(),
 		Host:   repo.RegistryStr(),

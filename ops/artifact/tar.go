@@ -64,10 +64,14 @@ func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, b
 	if err != nil {
 		return readFault(ctx, d, err)
 	}
-	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: d.Path(), Size: info.Size(), Mode: 0o444}); err != nil {
-		return sendFault(ctx, err)
-	}
+	begun := false
 	send := func(b []byte) error {
+		if !begun {
+			begun = true
+			if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: d.Path(), Size: info.Size(), Mode: 0o444}); err != nil {
+				return sendFault(ctx, err)
+			}
+		}
 		if _, err := t.Write(b); err != nil {
 			return sendFault(ctx, err)
 		}
@@ -85,8 +89,10 @@ func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, b
 			break
 		}
 		h.Write(buffers[i%2][:n])
-		if err := send(held); err != nil {
-			return err
+		if held != nil {
+			if err := send(held); err != nil {
+				return err
+			}
 		}
 		held = buffers[i%2][:n]
 	}

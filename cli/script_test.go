@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"hermes-box/limactl/rehearsal"
+)
+
+// The test binary is also hermes-box, limactl and ssh: scripts find it under these names.
+func TestMain(m *testing.M) {
+	rehearsal.Main()
+	testOnlyStayRoot = true
+	testscript.Main(m, map[string]func(){
+		"hermes-box": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"limactl":    func() {},
+		"ssh":        func() {},
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Condition: func(cond string) (bool, error) { return cond == runtime.GOARCH, nil },
+		Dir:       "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "hb")
+			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima")
+			return os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.lock"), lockFixture(t), 0o644)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"inject": inject, "port": hold, "edit": edit, "touch-future": touchFuture,
+		},
+	})
+}
+
+// lockFixture is a lock that is valid and whose artifacts nobody has.
+func lockFixture(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/hermes-box.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// inject switches a fault of the rehearsal limactl on.
+func inject(ts *testscript.TestScript, _ bool, args []string) {
+	for _, fault := range args {
+		ts.Check(rehearsal.Inject(ts.Getenv("LIMA"), rehearsal.Fault(fault)))
+	}
+}
+
+// hold takes a port of loopback for the rest of the script.
+func hold(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := listen(strings.Join(args, ""))
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+}
+
+// edit replaces one text in a file by another.
+func edit(ts *testscript.TestScript, _ bool, args []string) {
+	data := ts.ReadFile(args[0])
+	if !strings.Contains(data, args[1]) {
+		ts.Fatalf("%s does not contain %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(data, args[1], args[2])), 0o644))
+}
+
+func touchFuture(ts *testscript.TestScript, _ bool, args []string) {
+	at := time.Now().AddDate(0, 0, 3)
+	ts.Check(os.Chtimes(ts.MkAbs(args[0]), at, at))
+}

@@ -1,0 +1,185 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hermes-box/ops/artifact"
+	"hermes-box/ops/lock"
+)
+
+// TestBench measures ratios in one run: absolute times of this machine mean little. It makes a box of its own
+// and, beside it, a bare VM of the same image.
+func TestBench(t *testing.T) {
+	if !*bench {
+		t.Skip("run by make bench")
+	}
+	l := newLab(t)
+	l.fresh(t)
+	defer l.fresh(t)
+	l.configure(t)
+	var rows [][4]string
+	row := func(path, ours, bare string, ratio float64) {
+		rows = append(rows, [4]string{path, ours, bare, fmt.Sprintf("%.2f", ratio)})
+	}
+
+	version, memory := l.versionCost(t)
+	rows = append(rows, [4]string{"version: wall time, peak memory", ms(version), fmt.Sprintf("%d MiB", memory>>20), ""})
+
+	cacheTime, curlTime, bytes := l.cacheCost(t)
+	row(fmt.Sprintf("cache: fetch and verify %d MiB against curl | sha256sum", bytes>>20), ms(cacheTime), ms(curlTime), ratio(cacheTime, curlTime))
+
+	l.must(t, "create") // fills the cache
+	statusTime, sshTime := l.statusCost(t)
+	row("status against bare ssh true", ms(statusTime), ms(sshTime), ratio(statusTime, sshTime))
+	l.must(t, "destroy", "--force")
+
+	begun := time.Now()
+	l.must(t, "create")
+	createTime := time.Since(begun)
+	bareTime := l.bareCost(t)
+	l.must(t, "destroy", "--force")
+	row("create against limactl start and moving the same bytes", sec(createTime), sec(bareTime), ratio(createTime, bareTime))
+
+	fmt.Printf("\n| path | hermes-box | bare | ratio |\n|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Printf("| %s | %s | %s | %s |\n", r[0], r[1], r[2], r[3])
+	}
+	fmt.Println()
+}
+
+func ms(d time.Duration) string  { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
+func sec(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) }
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func (l *lab) versionCost(t *testing.T) (time.Duration, int64) {
+	var times []time.Duration
+	var peak int64
+	for range 21 {
+		c := exec.Command(l.program, "version")
+		begun := time.Now()
+		if err := c.Run(); err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, time.Since(begun))
+		peak = max(peak, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
+	}
+	return median(times), peak
+}
+
+// cacheCost fetches the largest artifact into an empty cache, and the same bytes with curl.
+func (l *lab) cacheCost(t *testing.T) (ours, curl time.Duration, bytes int64) {
+	var big lock.Artifact
+	for _, c := range l.lock(t).Components {
+		for _, a := range c.Artifacts {
+			if a.Size > big.Size && strings.HasPrefix(a.URL, "http") {
+				big = a
+			}
+		}
+	}
+	for i := range 3 {
+		cache, err := artifact.Open(filepath.Join(t.TempDir(), fmt.Sprint(i)), artifact.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if err := cache.Fetch(context.Background(), []lock.Artifact{big}, func(artifact.Progress) {}); err != nil {
+			t.Fatal(err)
+		}
+		ours += time.Since(begun)
+		out := filepath.Join(t.TempDir(), "curl")
+		begun = time.Now()
+		if err := exec.Command("sh", "-c", `curl -sf "$1" | tee "$2" | sha256sum && sync "$2"`, "sh", big.URL, out).Run(); err != nil {
+			t.Fatal(err)
+		}
+		curl += time.Since(begun)
+	}
+	return ours / 3, curl / 3, big.Size
+}
+
+// sshCmd is a bare ssh into a VM of this run, as its user.
+func (l *lab) sshCmd(vm string, args ...string) *exec.Cmd {
+	argv := append([]string{"ssh", "-F", filepath.Join(l.limaHome(), vm, "ssh.config"), "lima-" + vm, "--"}, args...)
+	if os.Geteuid() == 0 {
+		argv = append([]string{"runuser", "-u", l.user.Username, "--"}, argv...)
+	}
+	return exec.Command(argv[0], argv[1:]...)
+}
+
+func (l *lab) statusCost(t *testing.T) (ours, bare time.Duration) {
+	var a, b []time.Duration
+	for range 15 {
+		begun := time.Now()
+		l.must(t, "status", "--json")
+		a = append(a, time.Since(begun))
+		begun = time.Now()
+		if err := l.sshCmd("e2e", "true").Run(); err != nil {
+			t.Fatal(err)
+		}
+		b = append(b, time.Since(begun))
+	}
+	return median(a), median(b)
+}
+
+// bareCost boots a VM of the very definition that the box has, less its disk, and moves the same bytes into it.
+func (l *lab) bareCost(t *testing.T) time.Duration {
+	data, err := os.ReadFile(filepath.Join(l.limaHome(), "e2e", "lima.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml := filepath.Join(l.root, "stranger.yaml")
+	text := strings.ReplaceAll(string(data), "name: e2e-data", "name: stranger")
+	text = strings.ReplaceAll(text, fmt.Sprint(executorPort), fmt.Sprint(executorPort+1))
+	l.write(t, yaml, []byte(strings.ReplaceAll(text, fmt.Sprint(dashboardPort), fmt.Sprint(dashboardPort+1))))
+	l.must(t, "stop") // so that both boot alone
+	if o := l.lima(t, "disk", "create", "stranger", "--size", "10GiB"); o.status != 0 {
+		t.Fatal(o.stderr)
+	}
+	cache, err := artifact.Open(filepath.Join(l.home(), "artifacts"), artifact.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var digests []string
+	for _, c := range l.lock(t).Components {
+		for _, a := range c.Artifacts {
+			digests = append(digests, a.Digest)
+			if blobs, err := cache.Image(a.Digest); err == nil {
+				for _, b := range blobs {
+					digests = append(digests, b.Digest)
+				}
+			}
+		}
+	}
+	begun := time.Now()
+	if o := l.lima(t, "--tty=false", "create", "--name=stranger", yaml); o.status != 0 {
+		t.Fatal(o.stderr)
+	}
+	if o := l.lima(t, "--tty=false", "start", "stranger"); o.status != 0 {
+		t.Fatal(o.stderr)
+	}
+	c := l.sshCmd("stranger", "cat > bytes && sync bytes")
+	r, w := io.Pipe()
+	c.Stdin = r
+	go func() { w.CloseWithError(cache.WriteTar(context.Background(), w, digests, nil)) }()
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return time.Since(begun)
+}

@@ -1,0 +1,169 @@
+package limactl
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestDisk(t *testing.T) {
+	c := stage(t)
+	ctx := t.Context()
+	if _, err := c.Disk(ctx, "d"); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("unknown disk: %v", err)
+	}
+	if err := c.DeleteDisk(ctx, "d"); err != nil {
+		t.Fatalf("deleting an unknown disk: %v", err)
+	}
+	if err := c.CreateDisk(ctx, "d", 10<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CreateDisk(ctx, "d", 10<<20); !errors.Is(err, ErrExists) {
+		t.Fatalf("creating it again: %v", err)
+	}
+	if err := c.CreateDisk(ctx, "d2", 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.Disk(ctx, "d")
+	if err != nil || d.Size != 10<<20 || d.InUseBy != "" || d.Dir != c.diskDir("d") {
+		t.Fatalf("got %+v, %v", d, err)
+	}
+	// Trap 10: the format is what it is, not what was asked for.
+	want := "raw"
+	if _, err := exec.LookPath("qemu-img"); err == nil {
+		want = "qcow2"
+	}
+	if d.Format != want {
+		t.Errorf("format %s, want %s", d.Format, want)
+	}
+	if all, err := c.Disks(ctx); err != nil || len(all) != 2 {
+		t.Fatalf("got %v, %v", all, err)
+	}
+	if err := c.DeleteDisk(ctx, "d"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Disk(ctx, "d"); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("after delete: %v", err)
+	}
+	if _, err := c.Disk(ctx, "d2"); err != nil {
+		t.Fatalf("its neighbour: %v", err)
+	}
+}
+
+// Trap 10: limactl skips a disk that a stopped instance names, and ends with status 0.
+func TestDeleteDiskThatIsNamed(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	err := c.DeleteDisk(t.Context(), "main-data")
+	if !errors.Is(err, ErrInUse) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := c.Disk(t.Context(), "main-data"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteDisk(t.Context(), "main-data"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDeleteDiskOfRunningInstance(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	if err := c.DeleteDisk(t.Context(), "main-data"); !errors.Is(err, ErrInUse) {
+		t.Fatalf("got %v", err)
+	}
+	if err := c.UnlockDisk(t.Context(), "main-data"); !errors.Is(err, ErrInUse) {
+		t.Fatalf("unlock: got %v", err)
+	}
+}
+
+// complaints, Locking 2: a crash leaves the lock.
+func TestUnlockAfterCrash(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	if err := c.Kill(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := c.Disk(t.Context(), "main-data"); err != nil || d.InUseBy != "main" {
+		t.Fatalf("got %+v, %v", d, err)
+	}
+	if err := c.UnlockDisk(t.Context(), "main-data"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.UnlockDisk(t.Context(), "main-data"); err != nil {
+		t.Fatalf("unlocking it again: %v", err)
+	}
+	if d, err := c.Disk(t.Context(), "main-data"); err != nil || d.InUseBy != "" {
+		t.Fatalf("got %+v, %v", d, err)
+	}
+}
+
+// Lima forgets to unlock where it cannot read lima.yaml, and then keeps the disk for an instance that is gone.
+func TestDeleteReleasesLocks(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	if err := c.Kill(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir("main"), "lima.yaml"), []byte("cpus: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := c.Disk(t.Context(), "main-data"); err != nil || d.InUseBy != "" {
+		t.Fatalf("got %+v, %v", d, err)
+	}
+	if err := c.DeleteDisk(t.Context(), "main-data"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Trap 3: delete and stop --force drop the lock that another instance holds.
+func TestForeignLockSurvives(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		act  func(*Client) error
+	}{
+		{"delete", func(c *Client) error { return c.Delete(t.Context(), "other") }},
+		{"stop --force", func(c *Client) error {
+			in, err := c.Instance(t.Context(), "other")
+			if err != nil {
+				return err
+			}
+			return c.forceOff(t.Context(), in)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := stage(t)
+			running(t, c, "main")
+			yaml, err := machine("other", "main-data").YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Create(t.Context(), "other", yaml); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.act(c); err != nil {
+				t.Fatal(err)
+			}
+			d, err := c.Disk(t.Context(), "main-data")
+			if err != nil || d.InUseBy != "main" {
+				t.Fatalf("got %+v, %v", d, err)
+			}
+			wantState(t, c, "main", Running)
+			if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			if d, err := c.Disk(t.Context(), "main-data"); err != nil || d.InUseBy != "" {
+				t.Errorf("after stop: %+v, %v", d, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,326 @@
+package limactl
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hermes-box/limactl/rehearsal"
+)
+
+// inside runs a command and gives what it printed.
+func (c *Client) inside(ctx context.Context, e Exec) (stdout, stderr string, err error) {
+	var out, diag bytes.Buffer
+	e.Stdout, e.Stderr = &out, &diag
+	err = c.Exec(ctx, "main", e)
+	return out.String(), diag.String(), err
+}
+
+func TestExecArguments(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	args := []string{
+		"", " ", "a b", "'", `"`, `\`, "$HOME", "`id`", "$(id)", "*", "~", "a\nb", "\n", "\r", "\t", "--flag", "-n", "--", "-",
+		"!x", "#", ";", "&", "|", "<", ">", "a=b", "\x80\xff", "\xc3", "ä→", "%s", "\x01\x1b[31m", strings.Repeat("x", 5000), "'\\''", "\\n",
+	}
+	// printf prints each of its arguments followed by a NUL.
+	out, _, err := c.inside(t.Context(), Exec{Args: append([]string{"printf", `%s\0`}, args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	if len(got) != len(args) {
+		t.Fatalf("%d arguments arrived as %d: %q", len(args), len(got), got)
+	}
+	for i := range args {
+		if got[i] != args[i] {
+			t.Errorf("%q arrived as %q", args[i], got[i])
+		}
+	}
+	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"a\x00b"}}); err == nil {
+		t.Error("a NUL was taken")
+	}
+	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"true", strings.Repeat("x", 128<<10)}}); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("128 KiB: %v", err)
+	}
+	if err := c.Exec(t.Context(), "main", Exec{}); err == nil {
+		t.Error("no command at all was taken")
+	}
+}
+
+func TestExecStatus(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	for _, want := range []int{0, 1, 2, 126, 127, 128, 130, 254, 255} {
+		err := c.Exec(t.Context(), "main", Exec{Args: []string{"sh", "-c", "exit " + strconv.Itoa(want)}})
+		var exit *ExitError
+		switch {
+		case want == 0 && err != nil:
+			t.Errorf("status 0: %v", err)
+		case want != 0 && (!errors.As(err, &exit) || exit.Status != want):
+			t.Errorf("status %d: %v", want, err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		args []string
+		want int
+	}{
+		"killed":                     {[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15},
+		"not found":                  {[]string{"no-such-program"}, 127},
+		"not a builtin of our shell": {[]string{"exit", "3"}, 127},
+	} {
+		_, diag, err := c.inside(t.Context(), Exec{Args: tt.args})
+		var exit *ExitError
+		if !errors.As(err, &exit) || exit.Status != tt.want {
+			t.Errorf("%s: %v (%s)", name, err, diag)
+		}
+	}
+}
+
+func TestExecStreams(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	data := make([]byte, 3<<20)
+	if _, err := rand.Read(data); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"cat"}, Stdin: bytes.NewReader(data), Stdout: sum}); err != nil {
+		t.Fatal(err)
+	}
+	if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
+		t.Error("3 MiB came back otherwise")
+	}
+	out, diag, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", "echo out; echo err >&2"}})
+	if err != nil || out != "out\n" || diag != "err\n" {
+		t.Errorf("out %q, err %q, %v", out, diag, err)
+	}
+	// Without stdin a reader sees its end at once.
+	if out, _, err := c.inside(t.Context(), Exec{Args: []string{"wc", "-c"}}); err != nil || strings.TrimSpace(out) != "0" {
+		t.Errorf("no stdin: %q, %v", out, err)
+	}
+	// A command that does not read ends though there is more to read.
+	endless, w := io.Pipe()
+	defer w.Close()
+	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"true"}, Stdin: endless}); err != nil {
+		t.Error(err)
+	}
+	// A writer that fails is its own failure, not the connection's.
+	err = c.Exec(t.Context(), "main", Exec{Args: []string{"sh", "-c", "yes"}, Stdout: failingWriter{}})
+	if !errors.Is(err, errTest) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+}
+
+func TestExecEnvAndDir(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	dir := filepath.Join(rehearsal.GuestDir(c.Home(), "main"), "-a dir")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", `printf '%s|%s' "$X" "$PWD"`}, Env: []string{"X=a b\n'"}, Dir: "-a dir"})
+	if err != nil || out != "a b\n'|"+dir {
+		t.Errorf("got %q, %v", out, err)
+	}
+	var exit *ExitError
+	if _, _, err := c.inside(t.Context(), Exec{Args: []string{"touch", "made"}, Dir: "no such"}); !errors.As(err, &exit) || exit.Status != 126 {
+		t.Errorf("no such directory: %v", err)
+	}
+	if exists(filepath.Join(rehearsal.GuestDir(c.Home(), "main"), "made")) {
+		t.Error("it ran in another directory")
+	}
+}
+
+// Trap 13.
+func TestLoginNoise(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	inject(t, c, rehearsal.LoginNoise)
+	out, diag, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", "echo out; echo err >&2; exit 5"}})
+	var exit *ExitError
+	if out != "out\n" || diag != "err\n" || !errors.As(err, &exit) || exit.Status != 5 {
+		t.Errorf("out %q, err %q, %v", out, diag, err)
+	}
+}
+
+func TestExecWithoutConnection(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	var failed *TransportError
+	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"true"}}); !errors.As(err, &failed) || failed.Started {
+		t.Errorf("never started: %v", err)
+	}
+	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	err := c.Exec(t.Context(), "main", Exec{Args: []string{"true"}})
+	if !errors.As(err, &failed) || failed.Started || !strings.Contains(err.Error(), "Connection refused") {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// ssh's own 255 is not the command's.
+func TestConnectionLost(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	inject(t, c, rehearsal.ConnectLost)
+	_, diag, err := c.inside(t.Context(), Exec{Args: []string{"sleep", "600"}})
+	var failed *TransportError
+	if !errors.As(err, &failed) || !failed.Started {
+		t.Fatalf("got %v", err)
+	}
+	if !strings.Contains(diag, "Broken pipe") {
+		t.Errorf("stderr %q", diag)
+	}
+}
+
+// Trap 18: after a sleep the shared connection is there and does not answer. The command runs once all the same.
+func TestStaleMaster(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	c.connect = 2 * time.Second
+	inject(t, c, rehearsal.StaleMaster)
+	count := Exec{Args: []string{"sh", "-c", "echo x >>count; wc -l <count"}}
+	if out, _, err := c.inside(t.Context(), count); err != nil || strings.TrimSpace(out) != "1" {
+		t.Fatalf("got %q, %v", out, err)
+	}
+	// The hung connection was dropped: the next one does not wait.
+	begin := time.Now()
+	if out, _, err := c.inside(t.Context(), count); err != nil || strings.TrimSpace(out) != "2" {
+		t.Fatalf("got %q, %v", out, err)
+	}
+	if d := time.Since(begin); d > c.connect {
+		t.Errorf("the next took %v", d)
+	}
+}
+
+func TestExecCancelled(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &firstWrite{seen: make(chan string, 1)}
+	done := make(chan error, 1)
+	go func() {
+		done <- c.Exec(ctx, "main", Exec{Args: []string{"sh", "-c", "echo $$; exec sleep 600"}, Stdout: out})
+	}()
+	pid := atoi(t, <-out.seen)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	awaitGone(t, pid)
+}
+
+// If we are killed, so is what runs inside, also where it ignores the hang-up.
+func TestRemoteEndsWithUs(t *testing.T) {
+	if os.Getenv("HERMES_BOX_TEST_EXEC") != "" {
+		c := New(Config{Program: os.Getenv("LIMACTL"), SSH: os.Getenv("SSH_PROGRAM"), Home: os.Getenv("HOME_OF_LIMA")})
+		err := c.Exec(context.Background(), "main", Exec{Args: []string{"sh", "-c", "trap '' HUP TERM; echo $$; while :; do sleep 1; done"}, Stdout: os.Stdout})
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	c := stage(t)
+	running(t, c, "main")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestRemoteEndsWithUs$")
+	cmd.Env = append(os.Environ(), "HERMES_BOX_TEST_EXEC=1", "LIMACTL="+c.config.Program, "SSH_PROGRAM="+c.config.SSH, "HOME_OF_LIMA="+c.Home())
+	out := &firstWrite{seen: make(chan string, 1)}
+	cmd.Stdout = out
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := atoi(t, <-out.seen)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	awaitGone(t, pid)
+}
+
+func TestAttach(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	cmd, err := c.Attach(t.Context(), "main", []string{"tm", "a b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Join(cmd.Args, " ")
+	for _, want := range []string{"-F " + c.Dir("main") + "/ssh.config", "-o ForwardAgent=no", "-o ForwardX11=no", "-e none", "-t -- lima-main exec tm 'a b'"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%q is not in %q", want, line)
+		}
+	}
+	if cmd.Process != nil {
+		t.Error("it was started")
+	}
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var failed *TransportError
+	if _, err := c.Attach(t.Context(), "main", nil); !errors.As(err, &failed) {
+		t.Errorf("to a box that is off: %v", err)
+	}
+}
+
+func TestExecTTY(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	out, _, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", "echo out; exit 255"}, TTY: true})
+	var exit *ExitError
+	if out != "out\n" || !errors.As(err, &exit) || exit.Status != 255 {
+		t.Errorf("out %q, %v", out, err)
+	}
+}
+
+// firstWrite hands on the first thing written to it.
+type firstWrite struct {
+	seen chan string
+	done bool
+}
+
+func (f *firstWrite) Write(p []byte) (int, error) {
+	if !f.done {
+		f.done = true
+		f.seen <- string(p)
+	}
+	return len(p), nil
+}
+
+func atoi(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// awaitGone waits until a process has ended.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for syscall.Kill(pid, 0) == nil && commandLine(pid) != "" {
+		select {
+		case <-deadline:
+			t.Fatalf("pid %d still runs: %s", pid, commandLine(pid))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

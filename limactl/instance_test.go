@@ -1,0 +1,222 @@
+package limactl
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/limactl/rehearsal"
+)
+
+func TestDecode(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		want     string // names
+		bad      bool
+	}{
+		{"nothing", "", "", false},
+		{"blank", "\n \n", "", false},
+		{"one", `{"name":"a"}`, "a", false},
+		{"lines", "{\"name\":\"a\"}\n{\"name\":\"b\"}\n", "a b", false},
+		{"array, as one release printed (colima #572)", `[{"name":"a"},{"name":"b"}]`, "a b", false},
+		{"indented", "{\n  \"name\": \"a\"\n}\n{\n  \"name\": \"b\"\n}", "a b", false},
+		{"noise before", "hello\n{\"name\":\"a\"}", "a", false},
+		{"noise between and after", "{\"name\":\"a\"}\nhello\n{\"name\":\"b\"}\nbye", "a b", false},
+		{"CRLF", "{\"name\":\"a\"}\r\n", "a", false},
+		{"cut off", `{"name":"a"`, "", true},
+		{"wrong type", `{"name":1}`, "", true},
+		{"array of strings", `["a"]`, "", true},
+	} {
+		list, err := decode[listed]([]byte(tt.in))
+		if (err != nil) != tt.bad {
+			t.Errorf("%s: error %v", tt.name, err)
+			continue
+		}
+		var names []string
+		for _, l := range list {
+			names = append(names, l.Name)
+		}
+		if got := strings.Join(names, " "); !tt.bad && got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("{\"name\":\"a\"}\nhello\n[{\"name\":\"b\"}]"))
+	f.Add([]byte("{"))
+	f.Add([]byte(`{"name":"a"}{"name":"b"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := decode[listed](data)
+		if err != nil {
+			return
+		}
+		// What was read, printed as Lima does, reads the same.
+		var again bytes.Buffer
+		for _, l := range list {
+			if err := json.NewEncoder(&again).Encode(l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second, err := decode[listed](again.Bytes())
+		if err != nil || len(second) != len(list) {
+			t.Fatalf("%d objects read, %d of them again: %v", len(list), len(second), err)
+		}
+	})
+}
+
+func FuzzLogField(f *testing.F) {
+	f.Add(`time="x" level=warning msg="a \"b\"" errors="[c]"`, "errors")
+	f.Add(`msg=`, "msg")
+	f.Fuzz(func(t *testing.T, line, key string) { logField(line, key) })
+}
+
+func TestLogField(t *testing.T) {
+	line := `time="2026-01-01T00:00:00Z" level=warning msg="instance ` + "`box`" + ` has errors" errors="[a \"b\"\n c]"`
+	for key, want := range map[string]string{"level": "warning", "msg": "instance `box` has errors", "errors": "[a \"b\"\n c]", "none": ""} {
+		if got := logField(line, key); got != want {
+			t.Errorf("%s = %q, want %q", key, got, want)
+		}
+	}
+	if got := logMessage("plain text = here"); got != "plain text = here" {
+		t.Errorf("got %q", got)
+	}
+	if got := listErrors(line+"\n", "box"); got != "a \"b\"\n c" {
+		t.Errorf("errors of box: %q", got)
+	}
+}
+
+func TestInstances(t *testing.T) {
+	c := stage(t)
+	if list, err := c.Instances(t.Context()); err != nil || len(list) != 0 {
+		t.Fatalf("of an empty home: %v, %v", list, err)
+	}
+	if _, err := c.Instance(t.Context(), "main"); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("unknown name: %v", err)
+	}
+	create(t, c, "main")
+	create(t, c, "main-2")
+	list, err := c.Instances(t.Context())
+	if err != nil || len(list) != 2 {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	in := wantState(t, c, "main", Stopped)
+	if in.Name != "main" || in.Arch != "amd64" || in.VMType != "qemu" || in.CPUs != 2 || in.Memory != 1<<30 || in.Disk != 4<<30 || in.Raw != "Stopped" ||
+		len(in.Disks) != 1 || in.Disks[0] != "main-data" || in.Dir != c.Dir("main") {
+		t.Errorf("got %+v", in)
+	}
+	// A prefix is not a name.
+	if _, err := c.Instance(t.Context(), "mai"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("prefix of a name: %v", err)
+	}
+}
+
+// Trap 4: a directory that is no instance fails limactl list as a whole (lima #5236).
+func TestStrayDirectory(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	if err := os.Mkdir(c.Dir("stray"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Instances(t.Context())
+	if err != nil || len(list) != 1 || list[0].Name != "main" {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	wantState(t, c, "main", Stopped)
+	if in := wantState(t, c, "stray", Degraded); in.Cause == "" {
+		t.Error("no cause")
+	}
+}
+
+// Trap 4: limactl list --json fails past 64 KiB an instance.
+func TestLongInstance(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	file := filepath.Join(c.Dir("main"), "lima.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(data, []byte("# "+strings.Repeat("x", 70<<10)+"\n")...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.run(t.Context(), time.Minute, nil, "list", "--format=json"); err == nil {
+		t.Fatal("the stand-in takes what Lima does not")
+	}
+	wantState(t, c, "main", Stopped)
+	if err := c.Create(t.Context(), "long", bytes.Repeat([]byte("# x\n"), 20<<10)); err == nil {
+		t.Error("a template of 80 KiB was taken")
+	}
+}
+
+func TestListNoise(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	inject(t, c, rehearsal.ListNoise)
+	wantState(t, c, "main", Stopped)
+}
+
+func TestUnreadableYAML(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	if err := os.WriteFile(filepath.Join(c.Dir("main"), "lima.yaml"), []byte("cpus: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := wantState(t, c, "main", Degraded)
+	if !strings.Contains(in.Cause, "lima.yaml") || !strings.Contains(in.Cause, "unmarshal") {
+		t.Errorf("cause %q", in.Cause)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	ours := process{pid: 10, alive: true, ours: true}
+	foreign := process{pid: 10, alive: true, command: "bash"}
+	up, booting, leaving := &BootEvent{Running: true}, &BootEvent{SSHPort: 1}, &BootEvent{Exiting: true}
+	sick := &BootEvent{Running: true, Degraded: true, Errors: []string{"boot scripts"}}
+	for _, tt := range []struct {
+		name     string
+		raw      string
+		problems string
+		facts    facts
+		want     State
+		cause    string // part of it
+	}{
+		{"off", "Stopped", "", facts{}, Stopped, ""},
+		{"up", "Running", "", facts{agent: ours, driver: ours, last: up}, Running, ""},
+		{"up, and not ours to look at", "Running", "", facts{}, Running, ""},
+		{"booting, which Lima calls running", "Running", "", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
+		{"booting, nothing reported yet", "Running", "", facts{agent: ours, driver: ours}, Starting, "booting"},
+		{"booting, which Lima calls broken: no driver (lima #4407)", "Broken", "driver is not", facts{agent: ours}, Starting, "booting"},
+		{"booting, which Lima calls broken: no socket", "Broken", "ha.sock", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
+		{"up with errors", "Running", "", facts{agent: ours, driver: ours, last: sick}, Degraded, "boot scripts"},
+		{"going down", "Running", "", facts{agent: ours, driver: ours, last: leaving}, Degraded, "shutting down"},
+		{"going down, driver gone", "Broken", "", facts{agent: ours, last: leaving}, Degraded, "shutting down"},
+		{"powered off inside (lima #1390)", "Broken", "", facts{agent: ours, last: up}, Degraded, "powered off"},
+		{"host agent dead (lima #357)", "Broken", "", facts{driver: ours}, Degraded, "host agent"},
+		{"host agent deaf", "Broken", "no answer", facts{agent: ours, driver: ours, last: up}, Degraded, "no answer"},
+		{"reused pid of the host agent", "Broken", "ha.sock", facts{agent: foreign}, Stopped, "pid 10"},
+		{"reused pid of the driver", "Broken", "", facts{driver: foreign}, Stopped, "bash"},
+		{"both reused", "Running", "", facts{agent: foreign, driver: foreign}, Stopped, "reboot"},
+		{"broken for no reason that shows", "Broken", "permission denied", facts{}, Degraded, "permission denied"},
+		{"bad yaml", "", "cannot unmarshal", facts{}, Degraded, "cannot unmarshal"},
+		{"never started", "Uninitialized", "", facts{}, Stopped, "never"},
+		{"installing", "Installing", "", facts{}, Starting, "installing"},
+		{"a word of a newer Lima", "Paused", "", facts{agent: ours}, Degraded, "Paused"},
+	} {
+		state, cause := judge(tt.raw, tt.problems, tt.facts)
+		if state != tt.want || !strings.Contains(cause, tt.cause) {
+			t.Errorf("%s: got %s (%s), want %s (%s)", tt.name, state, cause, tt.want, tt.cause)
+		}
+		if state == Degraded && cause == "" {
+			t.Errorf("%s: degraded without a cause", tt.name)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package limactl
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/limactl/rehearsal"
+)
+
+func TestMain(m *testing.M) {
+	rehearsal.Main()
+	os.Exit(m.Run())
+}
+
+// stage is a Client on the stand-in programs, with a LIMA_HOME of its own. What runs of it is killed at the end.
+func stage(t *testing.T) *Client {
+	t.Helper()
+	// Not t.TempDir: its name is as long as the test's, and sockets must fit.
+	dir, err := os.MkdirTemp("", "hb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	limactl, ssh, err := rehearsal.Install(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Config{Program: limactl, SSH: ssh, Home: filepath.Join(dir, "lima")})
+	c.probe = func() Accel { return Accel{Name: "kvm"} }
+	if err := os.Mkdir(c.Home(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, name := range c.named() {
+			if err := c.Kill(context.Background(), name); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// machine is a small one that names a disk.
+func machine(name, disk string) Machine {
+	return Machine{Name: name, VMType: "qemu", Arch: "amd64", CPUs: 2, Memory: 1 << 30, RootDisk: 4 << 30, Image: "/dev/null", Disk: disk}
+}
+
+// create makes an instance with its data disk.
+func create(t *testing.T, c *Client, name string) {
+	t.Helper()
+	yaml, err := machine(name, name+"-data").YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CreateDisk(t.Context(), name+"-data", 1<<20); err != nil && !errors.Is(err, ErrExists) {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), name, yaml); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// running makes an instance and starts it.
+func running(t *testing.T, c *Client, name string) {
+	t.Helper()
+	create(t, c, name)
+	if err := c.Start(t.Context(), name, time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func inject(t *testing.T, c *Client, faults ...rehearsal.Fault) {
+	t.Helper()
+	if err := rehearsal.Inject(c.Home(), faults...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func heal(t *testing.T, c *Client, faults ...rehearsal.Fault) {
+	t.Helper()
+	if err := rehearsal.Heal(c.Home(), faults...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantState(t *testing.T, c *Client, name string, want State) Instance {
+	t.Helper()
+	in, err := c.Instance(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.State != want {
+		t.Fatalf("state of %s is %s (%s), want %s", name, in.State, in.Cause, want)
+	}
+	return in
+}
+
+func TestVersion(t *testing.T) {
+	c := stage(t)
+	v, err := c.Version(t.Context())
+	if err != nil || v != rehearsal.Version {
+		t.Fatalf("Version() = %q, %v", v, err)
+	}
+}
+
+func TestNotInstalled(t *testing.T) {
+	c := New(Config{Program: "no-such-limactl", Home: t.TempDir()})
+	_, err := c.Version(t.Context())
+	if !errors.Is(err, ErrNotInstalled) {
+		t.Fatalf("got %v", err)
+	}
+	var hint interface{ Recovery() string }
+	if !errors.As(err, &hint) || hint.Recovery() == "" {
+		t.Error("no hint")
+	}
+}
+
+// Trap 12.
+func TestRefusesRoot(t *testing.T) {
+	c := stage(t)
+	inject(t, c, rehearsal.RefuseRoot)
+	if _, err := c.Version(t.Context()); !errors.Is(err, ErrRoot) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// Trap 7: the user's own Lima settings never come in by the environment.
+func TestEnvironment(t *testing.T) {
+	c := New(Config{Home: "/h", Env: []string{"LIMA_HOME=/other", "LIMA_SHELL=x", "PATH=/bin"}})
+	if want := []string{"PATH=/bin", "LIMA_HOME=/h"}; !slices.Equal(c.env, want) {
+		t.Fatalf("env = %q, want %q", c.env, want)
+	}
+}
+
+func TestLog(t *testing.T) {
+	c := stage(t)
+	var logged []Command
+	c.config.Log = func(cmd Command) { logged = append(logged, cmd) }
+	if _, err := c.run(t.Context(), time.Minute, []byte("secret"), "list", "nope"); err == nil {
+		t.Fatal("no error")
+	}
+	if len(logged) != 1 {
+		t.Fatalf("%d commands logged", len(logged))
+	}
+	got := logged[0]
+	if got.Status != 1 || got.Err == nil || got.Duration <= 0 || !slices.Equal(got.Args[1:], []string{"list", "nope"}) {
+		t.Errorf("logged %+v", got)
+	}
+	if strings.Contains(got.Stderr+strings.Join(got.Args, ""), "secret") {
+		t.Error("stdin is in the log")
+	}
+}
+
+func TestCommandIsBounded(t *testing.T) {
+	c := stage(t)
+	inject(t, c, rehearsal.ListHangs)
+	_, err := c.run(t.Context(), 50*time.Millisecond, nil, "list")
+	if !errors.Is(err, ErrTimeout) {
+		t.Fatalf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err = c.Instances(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"main": true, "a-b": true, "a.b_c": true, "A1": true,
+		"": false, "-f": false, "--all": false, "a/b": false, "..": false, "a b": false, "a-": false, "a--b": false, "*": false,
+		strings.Repeat("a", 77): false,
+	} {
+		if err := checkName("instance", name); (err == nil) != ok {
+			t.Errorf("checkName(%q) = %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package limactl
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hermes-box/limactl/rehearsal"
+)
+
+func TestStop(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	running(t, c, "main-2")
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, c, "main", Stopped)
+	wantState(t, c, "main-2", Running)
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatalf("stopping it again: %v", err)
+	}
+	if err := c.Stop(t.Context(), "none", false, time.Minute); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("stopping none: %v", err)
+	}
+}
+
+// lima #124, #2493: asked, waited for, and only then killed.
+func TestStopHangs(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	inject(t, c, rehearsal.HoldStop)
+	err := c.Stop(t.Context(), "main", false, 200*time.Millisecond)
+	if !errors.Is(err, ErrTimeout) {
+		t.Fatalf("got %v", err)
+	}
+	wantState(t, c, "main", Running)
+	if err := c.Stop(t.Context(), "main", true, 200*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, c, "main", Stopped)
+	if d, err := c.Disk(t.Context(), "main-data"); err != nil || d.InUseBy != "" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
+func TestStopCancelled(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	inject(t, c, rehearsal.HoldStop)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	// A cancelled stop does not go on to force.
+	if err := c.Stop(ctx, "main", true, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	wantState(t, c, "main", Running)
+}
+
+func TestStopWhileBooting(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	inject(t, c, rehearsal.HoldBoot)
+	events, done := boot(t.Context(), c, "main")
+	await(t, events, done, func(e BootEvent) bool { return e.SSHPort != 0 })
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("the start that was stopped says that it worked")
+	}
+	wantState(t, c, "main", Stopped)
+}
+
+// lima #357: the driver alive without its host agent.
+func TestStopWithoutHostAgent(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	agent := readPID(c.Dir("main"), "ha.pid")
+	if err := syscall.Kill(agent.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for readPID(c.Dir("main"), "ha.pid").ours {
+		time.Sleep(time.Millisecond)
+	}
+	if in := wantState(t, c, "main", Degraded); !strings.Contains(in.Cause, "host agent") {
+		t.Errorf("cause %q", in.Cause)
+	}
+	if err := c.Start(t.Context(), "main", time.Minute, nil); err == nil {
+		t.Error("it was started over a machine that runs")
+	}
+	if err := c.Delete(t.Context(), "main"); !errors.Is(err, ErrInUse) {
+		t.Errorf("delete: %v", err)
+	}
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err == nil {
+		t.Error("stopped gracefully without a host agent")
+	}
+	if err := c.Stop(t.Context(), "main", true, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, c, "main", Stopped)
+}
+
+// Trap 9: after a reboot the pids of an instance are those of others.
+func TestReusedPID(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		act  func(*Client) error
+	}{
+		{"stop --force", func(c *Client) error { return c.Stop(t.Context(), "main", true, time.Second) }},
+		{"delete", func(c *Client) error { return c.Delete(t.Context(), "main") }},
+		{"start", func(c *Client) error { return c.Start(t.Context(), "main", time.Minute, nil) }},
+		{"kill", func(c *Client) error { return c.Kill(t.Context(), "main") }},
+		{"unlock", func(c *Client) error { return c.UnlockDisk(t.Context(), "main-data") }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := stage(t)
+			running(t, c, "main")
+			if err := c.Kill(t.Context(), "main"); err != nil {
+				t.Fatal(err)
+			}
+			pid := foreignProcess(t)
+			writePID(t, filepath.Join(c.Dir("main"), "ha.pid"), pid)
+			writePID(t, filepath.Join(c.Dir("main"), "qemu.pid"), pid)
+			if in := wantState(t, c, "main", Stopped); in.Raw == "Stopped" || !strings.Contains(in.Cause, "sleep") {
+				t.Errorf("Lima says %q, cause %q", in.Raw, in.Cause)
+			}
+			if err := tt.act(c); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, 0); err != nil || commandLine(pid) == "" {
+				t.Fatal("the process that has nothing to do with it was killed")
+			}
+		})
+	}
+}
+
+func TestCleanStale(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	if err := c.CleanStale(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, c, "main", Running)
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(c.Dir("main"), "ha.pid")
+	// Being written at this moment: left alone; of yesterday: removed.
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CleanStale(t.Context(), "main"); err != nil || !exists(file) {
+		t.Errorf("an empty pid file of this moment: there %v, %v", exists(file), err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CleanStale(t.Context(), "main"); err != nil || exists(file) {
+		t.Errorf("an old empty pid file: there %v, %v", exists(file), err)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	create(t, c, "main-2")
+	if err := c.Create(t.Context(), "main", []byte("images: [{location: x}]")); !errors.Is(err, ErrExists) {
+		t.Fatalf("creating it again (lima #2575): %v", err)
+	}
+	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "main"); !errors.Is(err, ErrInUse) {
+		t.Fatalf("deleting what runs: %v", err)
+	}
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	// With a directory that is no instance limactl deletes, and then fails.
+	if err := os.Mkdir(c.Dir("stray"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Instance(t.Context(), "main"); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("after delete: %v", err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Fatalf("deleting it again: %v", err)
+	}
+	if !exists(c.Dir("stray")) {
+		t.Error("a directory that nobody named is gone")
+	}
+	wantState(t, c, "main-2", Stopped)
+}
+
+func TestCreateFails(t *testing.T) {
+	c := stage(t)
+	inject(t, c, rehearsal.CreateFails)
+	yaml, err := machine("main", "data").YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Create(t.Context(), "main", yaml)
+	var failed *CommandError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "no space left on device") {
+		t.Fatalf("got %v", err)
+	}
+	wantState(t, c, "main", Degraded)
+	if err := c.Create(t.Context(), "main", yaml); !errors.Is(err, ErrExists) {
+		t.Fatalf("over what is left: %v", err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	heal(t, c, rehearsal.CreateFails)
+	if err := c.Create(t.Context(), "main", yaml); err != nil {
+		t.Fatal(err)
+	}
+}
