@@ -24,13 +24,8 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if _, err := g.recover(ctx); err != nil {
 		return done, err
 	}
-	uuid, err := g.System.MountedUUID(ctx, g.Path(protocol.DataDir))
-	if err != nil {
+	if err := g.CheckData(ctx); err != nil {
 		return done, err
-	}
-	if uuid == "" {
-		return done, &protocol.Error{Code: "preflight_failed", Message: "the data disk is not mounted at " + protocol.DataDir,
-			Hint: "stop and start the box, then look at: hermes-box doctor"}
 	}
 	moved, err := g.writePorts(tx.Ports)
 	if err != nil {

@@ -253,6 +253,27 @@ func TestHealthIsBounded(t *testing.T) {
 	b.whole(t, 1, nil)
 }
 
+// What is healthy but could not be recorded is not undone: the next recovery records it.
+func TestRecordThatFailsIsFinishedLater(t *testing.T) {
+	b := newFirst(t)
+	obstacle := b.Path("/var/lib/hermes-box/applied.json.new")
+	must(t, os.Mkdir(obstacle, 0o755))
+	err := b.apply(2, "executor")
+	var e *protocol.Error
+	if !errors.As(err, &e) || e.Component != "executor" {
+		t.Fatalf("error %v", err)
+	}
+	must(t, os.Remove(obstacle))
+	r, err := b.Recover(context.Background())
+	if err != nil || r.Action != "finished" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	b.consistent(t)
+	if v := b.versions()["executor"]; v != "1.5.2" {
+		t.Errorf("executor is %s", v)
+	}
+}
+
 func TestCancelIsUndone(t *testing.T) {
 	b := newFirst(t)
 	tx, o := transaction(2)
@@ -323,7 +344,7 @@ func TestApplyRefuses(t *testing.T) {
 		before := b.tree()
 		_, err := b.Apply(context.Background(), good())
 		var e *protocol.Error
-		if !errors.As(err, &e) || e.Code != "preflight_failed" {
+		if !errors.As(err, &e) || e.Code != "integrity_failed" {
 			t.Errorf("error %v", err)
 		}
 		diff(t, before, b.tree())

@@ -131,7 +131,7 @@ func (b *bootstrap) units(ctx context.Context) (bool, error) {
 	}
 	// An image need not have all of them, which systemctl takes for an error; they are masked in any case.
 	_ = systemctl(append([]string{"stop"}, selfActing...)...)
-	if err := systemctl("try-restart", "--no-block", "systemd-journald.service"); err != nil {
+	if err := systemctl("try-reload-or-restart", "--no-block", "systemd-journald.service", "systemd-resolved.service"); err != nil {
 		return false, err
 	}
 	_, err := b.System.Run(ctx, Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})

@@ -67,10 +67,13 @@ func (g *Guest) applyComponent(ctx context.Context, c component, tx protocol.Tra
 		ch.journal.Step = activating
 		return ch.fail(ctx, protocol.PhaseHealth, err)
 	}
-	if err := g.commit(ctx, ch.journal); err != nil {
-		return err
+	if err = g.commit(ctx, ch.journal); err == nil {
+		err = g.clearJournal()
 	}
-	return g.clearJournal()
+	if err != nil {
+		return phaseError(fmt.Errorf("it is healthy, but recording that failed: %w", err), c.name(), protocol.PhaseHealth)
+	}
+	return nil
 }
 
 // plan is the journal of a change before its first effect.
@@ -137,6 +140,7 @@ func (ch change) stage(ctx context.Context) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
+	ch.g.did("begin " + ch.c.name())
 	if err := ch.c.stage(ctx, ch.g, ch.want, dir); err != nil {
 		return err
 	}

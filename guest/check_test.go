@@ -102,10 +102,14 @@ func (b *box) consistent(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, data, err)
 		}
 	}
+	current, _ := os.ReadDir(b.Path("/opt/hermes-box/current"))
+	if len(current) != len(state) {
+		t.Errorf("%d are current, %d applied", len(current), len(state))
+	}
 	links, err := os.ReadDir(b.Path("/usr/local/bin"))
 	must(t, err)
 	for _, e := range links {
-		if _, err := os.Stat(b.Path("/usr/local/bin", e.Name())); err != nil || strings.HasSuffix(e.Name(), ".new") {
+		if _, err := os.Stat(b.Path("/usr/local/bin", e.Name())); err != nil || strings.HasPrefix(e.Name(), ".") {
 			t.Errorf("command %s: %v", e.Name(), err)
 		}
 	}

@@ -34,7 +34,7 @@ func (claude) stage(ctx context.Context, g *Guest, c protocol.Component, dir str
 			return err
 		}
 	} else {
-		if err := g.unpack(ctx, a, part, 1); err != nil {
+		if err := g.unpack(ctx, c, a, part, 1); err != nil {
 			return err
 		}
 		if err := os.Rename(filepath.Join(part, "claude"), to); err != nil {

@@ -33,7 +33,7 @@ func (codex) prepare(_ context.Context, g *Guest) error {
 func (codex) stage(ctx context.Context, g *Guest, c protocol.Component, dir string) error {
 	part := filepath.Join(dir, ".part")
 	for _, a := range c.Artifacts {
-		if err := g.unpack(ctx, a, part, 0); err != nil {
+		if err := g.unpack(ctx, c, a, part, 0); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
+	"hermes-box/guest"
 	"hermes-box/guest/protocol"
 )
 
@@ -134,10 +136,32 @@ func TestKilledAnywhereInRecover(t *testing.T) {
 	}
 }
 
+// The recovery unit may run in the boot of the crash, too. The services wait for it, so it starts none.
+func TestRecoveryUnitStartsNothing(t *testing.T) {
+	b := newFirst(t)
+	tx, o := transaction(2, "executor")
+	b.send(o)
+	for _, k := range b.killedAnywhere(t, func() { b.Apply(context.Background(), tx) }) {
+		if k.step != "restart executor.service" {
+			continue
+		}
+		must(t, k.sys.Break("hermes-box-recovery.service", guest.Unit{Active: "activating"}))
+		r, err := k.Recover(context.Background())
+		if err != nil || r.Action != "undone" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if did := k.sys.Did(); !slices.Contains(did, "stop executor.service") || slices.Contains(did, "restart executor.service") {
+			t.Errorf("effects: %v", did)
+		}
+		return
+	}
+	t.Error("the service was never restarted")
+}
+
 func TestRecoverSaysWhatItDid(t *testing.T) {
 	want := map[string]string{
 		"stage claude":           "undone",
-		"link claude.new":        "undone",
+		"link claude":            "undone",
 		"rename to applied.json": "finished",
 		"rename to applied.lock": "finished",
 	}

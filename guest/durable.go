@@ -67,16 +67,24 @@ func (g *Guest) swapLink(link, target string) error {
 	if old, err := os.Readlink(link); err == nil && old == target {
 		return nil
 	}
-	beside := link + ".new"
-	if err := g.remove(beside); err != nil {
+	if err := g.dropHalfLink(link); err != nil {
 		return err
 	}
-	if err := os.Symlink(target, beside); err != nil {
+	half := halfLink(link)
+	if err := os.Symlink(target, half); err != nil {
 		return err
 	}
-	g.did("link " + filepath.Base(beside))
-	return g.rename(beside, link)
+	g.did("link " + filepath.Base(link))
+	return g.rename(half, link)
 }
+
+// halfLink is where a link is made before it takes its name: a name that nobody else uses.
+func halfLink(link string) string {
+	return filepath.Join(filepath.Dir(link), ".hermes-box-"+filepath.Base(link))
+}
+
+// dropHalfLink removes what a swap that was cut short has left.
+func (g *Guest) dropHalfLink(link string) error { return g.remove(halfLink(link)) }
 
 // remove deletes exactly the file or link named; it is no error if it is not there.
 func (g *Guest) remove(path string) error {

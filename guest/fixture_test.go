@@ -55,6 +55,8 @@ type box struct {
 	events []protocol.Event
 }
 
+const dataUUID = "11111111-2222-4333-8444-555555555555"
+
 var ports = protocol.Ports{Executor: 4788, Dashboard: 9119}
 
 func newBox(t testing.TB) *box { return newBoxAt(t, tempDir(t)) }
@@ -86,6 +88,7 @@ func newBoxAt(t testing.TB, root string) *box {
 	for name, text := range map[string]string{
 		"proc/sys/kernel/random/boot_id":          "boot-1\n",
 		"usr/bin/python3.13":                      "",
+		"var/lib/hermes-box/data.uuid":            dataUUID + "\n",
 		"data/home/agent/workspace/sentinel":      "mine",
 		"data/home/agent/.claude/settings.json":   "{}",
 		"usr/local/bin/stranger":                  "not ours",
@@ -95,7 +98,7 @@ func newBoxAt(t testing.TB, root string) *box {
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	must(t, simulate.Open(root).SetMount("/data", "uuid-1"))
+	must(t, simulate.Open(root).SetMount("/data", dataUUID))
 	return openBox(t, root)
 }
 

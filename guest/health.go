@@ -12,6 +12,7 @@ import (
 const (
 	healthTime = 5 * time.Minute // for a service to become healthy: emulated CPUs are slow
 	maxCrashes = 3               // restarts by systemd after which waiting longer is no use
+	logTime    = 20 * time.Second
 )
 
 // wait looks until the component is healthy, or cannot become so any more.
@@ -28,23 +29,29 @@ func (ch change) wait(ctx context.Context) error {
 			return nil
 		}
 		if ch.c.unit() == "" || unit.Active == "failed" || unit.Restart >= maxCrashes {
-			return unhealthy(ch.c, state, detail)
+			return ch.unhealthy(state, detail)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-				return unhealthy(ch.c, state, detail+"; "+cause.Error())
+				return ch.unhealthy(state, detail+"; "+cause.Error())
 			}
 			return ctx.Err()
 		}
 	}
 }
 
-func unhealthy(c component, state, detail string) error {
-	e := &protocol.Error{Code: "health_failed", Message: fmt.Sprintf("%s is %s: %s", c.name(), state, detail)}
-	if c.unit() != "" {
-		e.Hint = "look at its log: hermes-box logs " + c.name()
+func (ch change) unhealthy(state, detail string) error {
+	e := &protocol.Error{Code: "health_failed", Message: fmt.Sprintf("%s is %s: %s", ch.c.name(), state, detail)}
+	if ch.c.unit() != "" {
+		e.Hint = "look at its log: hermes-box logs " + ch.c.name()
+		ctx, cancel := context.WithTimeout(context.Background(), logTime)
+		defer cancel()
+		out, err := ch.g.System.Run(ctx, Cmd{Path: "journalctl", Args: []string{"--unit=" + ch.c.unit(), "--lines=15", "--output=cat", "--no-pager"}})
+		if err == nil { // without it the error says enough
+			e.Output = string(out)
+		}
 	}
 	return e
 }

@@ -100,7 +100,7 @@ func (hermes) python(ctx context.Context, g *Guest, c protocol.Component, dir st
 	for _, a := range c.Artifacts {
 		if a.Name == c.Python.Artifact {
 			home := filepath.Join(dir, "python")
-			return filepath.Join(home, "bin/python3"), g.unpack(ctx, a, home, 1)
+			return filepath.Join(home, "bin/python3"), g.unpack(ctx, c, a, home, 1)
 		}
 	}
 	return "", fmt.Errorf("no artifact of hermes is named %s", c.Python.Artifact)

@@ -30,13 +30,12 @@ const (
 	executorDir = protocol.DataDir + "/executor"        // mounted as /data in the container
 	tokenFile   = secretsDir + "/executor-token.env"    // EXECUTOR_AUTH_TOKEN=<hex>, 0600, root
 	imageEnv    = currentDir + "/executor/executor.env" // EXECUTOR_IMAGE=<tag> for executor.service
-	hermesStart = currentDir + "/hermes/bin/hermes"     // what hermes.service runs
 	agentID     = 1000
 	nobodyID    = 65534
 )
 
 // Units that apply starts and recover looks at. Each has ConditionPathExists= on what its release provides
-// (hermesStart, imageEnv), so that a unit whose component is not applied stays inactive instead of failing.
+// (bin/hermes of the current release, imageEnv), so that a unit whose component is not applied stays inactive instead of failing.
 const (
 	hermesUnit   = "hermes.service"
 	executorUnit = "executor.service"

@@ -107,31 +107,26 @@ func TestTail(t *testing.T) {
 	}
 }
 
-func TestParseUnits(t *testing.T) {
-	text := "NRestarts=2\nId=hermes.service\nActiveState=active\nSubState=running\nResult=success\nActiveEnterTimestamp=@1796000000\n\n" +
-		"Id=x.service\nActiveState=inactive\nSubState=dead\nResult=success\nActiveEnterTimestamp=@1796000000\n\n" +
-		"NRestarts=9\nId=executor.service\nActiveState=failed\nSubState=failed\nResult=oom-kill\nActiveEnterTimestamp=\n"
-	got := parseUnits(text, []string{"hermes.service", "x.service", "executor.service", "missing.service"})
-	want := map[string]Unit{
-		"hermes.service":   {Active: "active", Sub: "running", Result: "success", Since: time.Unix(1796000000, 0), Restart: 2},
-		"x.service":        {Active: "inactive", Sub: "dead", Result: "success"},
-		"executor.service": {Active: "failed", Sub: "failed", Result: "oom-kill", Restart: 9},
-		"missing.service":  {Active: "inactive"},
-	}
-	for name, u := range want {
-		if got[name] != u {
-			t.Errorf("%s: %+v; want %+v", name, got[name], u)
+func TestUnitPath(t *testing.T) {
+	for unit, want := range map[string]string{"hermes.service": "hermes_2eservice", "hermes-box-recovery.service": "hermes_2dbox_2drecovery_2eservice",
+		"1x": "_31x", "a1_b": "a1_5fb"} {
+		if got := unitPath(unit); string(got) != "/org/freedesktop/systemd1/unit/"+want || !got.IsValid() {
+			t.Errorf("%s: %s", unit, got)
 		}
 	}
 }
 
-func FuzzParseUnits(f *testing.F) {
-	f.Add("Id=a\nActiveState=active\n\nId=b")
-	f.Fuzz(func(t *testing.T, text string) {
-		if got := parseUnits(text, []string{"a", "b"}); len(got) != 2 {
-			t.Errorf("%v", got)
-		}
-	})
+func TestUnitProperties(t *testing.T) {
+	var u Unit
+	for name, value := range map[string]any{"ActiveState": "active", "SubState": "running", "Result": "oom-kill",
+		"ActiveEnterTimestamp": uint64(1796000000000000), "NRestarts": uint32(2), "Other": "x"} {
+		u.set(name, value)
+	}
+	if want := (Unit{Active: "active", Sub: "running", Result: "oom-kill", Since: time.Unix(1796000000, 0), Restart: 2}); u != want {
+		t.Errorf("%+v; want %+v", u, want)
+	}
+	u.set("ActiveEnterTimestamp", uint64(0))
+	u.set("NRestarts", "not a number")
 }
 
 func TestParseBlkid(t *testing.T) {

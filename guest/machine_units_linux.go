@@ -3,8 +3,6 @@ package guest
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -49,57 +47,4 @@ func (m *machine) job(ctx context.Context, verb, unit string) error {
 		exit.Output = lastLines([]byte(exit.Output + "\n" + string(log)))
 	}
 	return err
-}
-
-// unitProperties are what Units asks for.
-const unitProperties = "Id,ActiveState,SubState,Result,ActiveEnterTimestamp,NRestarts"
-
-func (m *machine) Units(ctx context.Context, units ...string) (map[string]Unit, error) {
-	if len(units) == 0 {
-		return map[string]Unit{}, nil
-	}
-	out, err := m.Run(ctx, Cmd{Path: "systemctl", Timeout: 10 * time.Second,
-		Args: append([]string{"show", "--timestamp=unix", "--property", unitProperties, "--"}, units...)})
-	if err != nil {
-		return nil, err
-	}
-	return parseUnits(string(out), units), nil
-}
-
-// parseUnits reads the blocks of systemctl show, which come in the order of the names asked for.
-func parseUnits(text string, names []string) map[string]Unit {
-	units := make(map[string]Unit, len(names))
-	blocks := strings.Split(strings.TrimSpace(text), "\n\n")
-	for i, name := range names {
-		u := Unit{Active: "inactive"}
-		if i < len(blocks) {
-			for line := range strings.Lines(blocks[i]) {
-				key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-				u.set(key, value)
-			}
-		}
-		units[name] = u
-	}
-	return units
-}
-
-func (u *Unit) set(key, value string) {
-	switch key {
-	case "ActiveState":
-		u.Active = value
-	case "SubState":
-		u.Sub = value
-	case "Result":
-		u.Result = value
-	case "NRestarts":
-		u.Restart, _ = strconv.Atoi(value)
-	case "ActiveEnterTimestamp":
-		if at, err := strconv.ParseInt(strings.TrimPrefix(value, "@"), 10, 64); err == nil && at > 0 {
-			u.Since = time.Unix(at, 0)
-		}
-	}
-	// The time stays in systemd's memory after the unit has stopped.
-	if u.Active != "active" {
-		u.Since = time.Time{}
-	}
 }

@@ -24,7 +24,7 @@ func (node) stage(ctx context.Context, g *Guest, c protocol.Component, dir strin
 	npm := filepath.Join(dir, "lib/node_modules/npm")
 	for i, a := range c.Artifacts {
 		part := filepath.Join(dir, ".part"+strconv.Itoa(i))
-		if err := g.unpack(ctx, a, part, 1); err != nil {
+		if err := g.unpack(ctx, c, a, part, 1); err != nil {
 			return err
 		}
 		switch {

@@ -78,13 +78,17 @@ func (g *Guest) undo(ctx context.Context, j *journal) error {
 	return errors.Join(service, g.clearJournal())
 }
 
-// putBackUnit runs the service on the release before. After a reboot there is nothing to do: systemd has yet
-// to start it, and to wait for that from the unit it waits for would be a deadlock.
+// putBackUnit runs the service on the release before. A start from inside the recovery unit, which the services
+// wait for, would be a deadlock: there the service is only stopped, and after a reboot it does not run yet.
 func (g *Guest) putBackUnit(ctx context.Context, c component, j *journal) error {
 	if c.unit() == "" || j.Boot != g.bootID() {
 		return nil
 	}
-	if j.Before != "" && j.Running {
+	units, err := g.System.Units(ctx, recoveryUnit)
+	if err != nil {
+		return err
+	}
+	if j.Before != "" && j.Running && units[recoveryUnit].Active != "activating" {
 		return g.restartUnit(ctx, c.unit())
 	}
 	return g.stopUnit(ctx, c.unit())

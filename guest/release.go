@@ -87,7 +87,7 @@ func (g *Guest) whole(ctx context.Context, c component, dir string) (bool, error
 // link makes a release current, or none where dir is empty: one atomic swap, then the commands.
 func (g *Guest) link(c component, dir string) error {
 	current := g.currentPath(c)
-	if err := g.remove(current + ".new"); err != nil { // of a swap that was cut short
+	if err := g.dropHalfLink(current); err != nil {
 		return err
 	}
 	if dir == "" {
@@ -105,12 +105,10 @@ func (g *Guest) link(c component, dir string) error {
 	if err := os.MkdirAll(g.Path(commandDir), 0o755); err != nil {
 		return err
 	}
-	for _, name := range sortedKeys(c.commands()) {
+	for _, name := range slices.Sorted(maps.Keys(c.commands())) {
 		link, target := g.Path(commandDir, name), commandTarget(c, name)
-		if half, err := os.Readlink(link + ".new"); err == nil && half == target {
-			if err := g.remove(link + ".new"); err != nil {
-				return err
-			}
+		if err := g.dropHalfLink(link); err != nil {
+			return err
 		}
 		old, err := os.Readlink(link)
 		ours := err == nil && old == target
@@ -134,7 +132,7 @@ func (g *Guest) link(c component, dir string) error {
 
 // commandsFree refuses if a command of the component is there and not ours.
 func (g *Guest) commandsFree(c component) error {
-	for _, name := range sortedKeys(c.commands()) {
+	for _, name := range slices.Sorted(maps.Keys(c.commands())) {
 		old, err := os.Readlink(g.Path(commandDir, name))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && old == commandTarget(c, name) {
 			continue
@@ -210,5 +208,3 @@ func safeName(name string) bool {
 	}
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") == ""
 }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

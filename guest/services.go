@@ -51,7 +51,7 @@ func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
 func (g *Guest) startService(ctx context.Context, c component) {
 	event := protocol.Event{Component: c.name(), Phase: "start", State: protocol.Started}
 	g.emit(event)
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not healthy after %v", startTime))
 	defer cancel()
 	err := g.System.StartUnit(ctx, c.unit())
 	if err == nil {

@@ -32,8 +32,8 @@ const (
 // unpack extracts a received archive into dir, which exists. strip leading path elements are cut off every name.
 // Formats are told by their first bytes: tar under gzip, xz, zstd or plain, and zip. Every file is opened
 // through os.Root, so that no name and no link of the archive leads out of dir; an archive that tries is refused
-// whole. Owners and special modes are dropped.
-func (g *Guest) unpack(ctx context.Context, a protocol.Artifact, dir string, strip int) error {
+// whole. Owners and special modes are dropped. Progress is told as bytes read of a.
+func (g *Guest) unpack(ctx context.Context, c protocol.Component, a protocol.Artifact, dir string, strip int) error {
 	f, err := g.object(ctx, a)
 	if err != nil {
 		return err
@@ -51,10 +51,29 @@ func (g *Guest) unpack(ctx context.Context, a protocol.Artifact, dir string, str
 		return err
 	}
 	defer root.Close()
-	if err := extract(ctx, f, info.Size(), root, strip); err != nil {
+	told := &progress{ReaderAt: f, tell: func(done int64) {
+		g.emit(protocol.Event{Component: c.Name, Phase: protocol.PhaseStage, Done: done, Total: info.Size()})
+	}}
+	if err := extract(ctx, told, info.Size(), root, strip); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.Name, err)
 	}
 	return nil
+}
+
+// progress tells how far a file has been read, each time another eight megabytes are.
+type progress struct {
+	io.ReaderAt
+	tell func(done int64)
+	told int64
+}
+
+func (p *progress) ReadAt(b []byte, off int64) (int, error) {
+	n, err := p.ReaderAt.ReadAt(b, off)
+	if done := off + int64(n); done-p.told >= 8<<20 {
+		p.told = done
+		p.tell(done)
+	}
+	return n, err
 }
 
 func extract(ctx context.Context, f io.ReaderAt, size int64, root *os.Root, strip int) error {

@@ -23,7 +23,7 @@ func (uv) stage(ctx context.Context, g *Guest, c protocol.Component, dir string)
 		return err
 	}
 	for _, a := range c.Artifacts {
-		if err := g.unpack(ctx, a, part, 0); err != nil {
+		if err := g.unpack(ctx, c, a, part, 0); err != nil {
 			return err
 		}
 	}

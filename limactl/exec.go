@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -67,29 +66,37 @@ type session struct {
 	remote string // what the remote shell gets
 }
 
-// remoteScript runs on the remote side, in a plain sh that no login script has touched. $1 is the mark, $2 the
-// directory. It says that it is there on both streams, waits to be told to go, and reports the command's status on
-// stderr, so that all of ssh's own exit status is left to ssh. Meanwhile it sends signs of life: writing them fails
-// once nobody is there to read them, and that ends the command, which sshd would leave running.
-const remoteScript = `m=$1 d=$2; shift 2
-printf '%s+' "$m" >&2; printf '%s+' "$m"
-read -r go || exit 255
+// remoteScript is run by the remote user's shell: bash, or any that is POSIX. A login script has gone before it; what
+// that has printed comes before the mark. $1 is the mark, $2 the directory.
+//
+// It says that it is there on both streams, waits to be told to go, and reports the command's status, so that all of
+// ssh's own exit status is left to ssh. Meanwhile it sends signs of life: writing them fails once nobody is there to
+// read them, and that ends the command, which sshd would leave running. They go to stdout, as it is the stream that
+// sshd closes when the client of a shared connection goes; stderr it keeps.
+//
+// Every process counts: on an emulated guest one takes as long as half of a whole round trip. So bash waits by reading
+// what never says anything, a terminal that nobody has opened; other shells run sleep.
+const remoteScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
+printf '%s+' "$hb_m" >&2; printf '%s+' "$hb_m"
 (trap '' HUP PIPE TERM
-while sleep 5 2>/dev/null; do printf '%s.' "$m" >&2 || { kill -s HUP 0; sleep 2; kill -s KILL 0; }; done
-) </dev/null >/dev/null & w=$!
-(if [ -n "$d" ]; then cd -- "$d" || exit 126; fi; exec "$@")
-s=$?
-kill -s KILL $w 2>/dev/null
-printf '%s=%s;' "$m" $s >&2
-exit $s`
+[ -n "$BASH_VERSION" ] && exec 3<>/dev/ptmx
+while { [ -n "$BASH_VERSION" ] && read -r -t 5 -u 3 hb_s; [ $? -gt 128 ]; } || sleep 5 >/dev/null
+do printf '%s.' "$hb_m" || { kill -s HUP 0; sleep 2; kill -s KILL 0; }
+done) </dev/null 2>/dev/null & hb_w=$!
+read -r hb_s || { kill -s KILL $hb_w; exit 255; }
+(if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi; exec "$@")
+hb_s=$?
+kill -s KILL $hb_w 2>/dev/null
+printf '%s=%s;' "$hb_m" $hb_s
+exit $hb_s`
 
 // ttyScript is the same with a terminal: that ends the command by itself, has one stream, and takes no first line.
-const ttyScript = `m=$1 d=$2; shift 2
-printf '%s+' "$m"
-(if [ -n "$d" ]; then cd -- "$d" || exit 126; fi; exec "$@")
-s=$?
-printf '%s=%s;' "$m" $s
-exit $s`
+const ttyScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
+printf '%s+' "$hb_m"
+(if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi; exec "$@")
+hb_s=$?
+printf '%s=%s;' "$hb_m" $hb_s
+exit $hb_s`
 
 func newSession(e Exec) (*session, error) {
 	if len(e.Args) == 0 {
@@ -100,7 +107,7 @@ func newSession(e Exec) (*session, error) {
 		script = ttyScript
 	}
 	s := &session{mark: "[hermes-box " + rand.Text() + "]"}
-	words := []string{"/bin/sh", "-c", script, "sh", s.mark, e.Dir}
+	words := []string{s.mark, e.Dir}
 	if len(e.Env) > 0 {
 		words = append(append(words, "env", "--"), e.Env...)
 	}
@@ -110,8 +117,7 @@ func newSession(e Exec) (*session, error) {
 			return nil, &Error{Message: "a command's arguments cannot hold a NUL byte", Kind: "invalid_input"}
 		}
 	}
-	// exec: what the login shell would do at its end, such as a trap, is not to be seen.
-	s.remote = "exec " + shellescape.QuoteCommand(words)
+	s.remote = "set -- " + shellescape.QuoteCommand(words) + "; " + script
 	if len(s.remote) > maxRemote {
 		return nil, &Error{Message: fmt.Sprintf("command is too long: %d bytes of %d", len(s.remote), maxRemote), Do: "send it on stdin", Kind: "invalid_input"}
 	}
@@ -139,17 +145,11 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	// The watch ends an attempt that says nothing: first for want of a connection, then of a sign of life.
 	watch := time.AfterFunc(c.connect, func() { cancel(fmt.Errorf("no answer: %w", ErrTimeout)) })
 	defer watch.Stop()
-	alive := func() {
-		watch.Reset(silenceLimit)
-	}
-	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{})}
-	diag := &markWriter{mark: s.mark, w: e.Stderr, begun: make(chan struct{}), alive: alive}
-	var ended sync.Once
-	onEnd := func() { ended.Do(func() { watch.Stop() }) }
+	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{}), alive: func() { watch.Reset(silenceLimit) }, ended: func() { watch.Stop() }}
+	diag := &markWriter{mark: s.mark, w: e.Stderr, begun: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = out, diag
-	diag.ended = onEnd
 	if e.TTY {
-		out.alive, out.ended = func() { watch.Stop() }, onEnd
+		out.alive = func() { watch.Stop() } // there are no signs of life
 		cmd.Stdin = e.Stdin
 		cmd.WaitDelay = grace
 	} else {
@@ -179,10 +179,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	diag.flush()
 	c.log(cmd, begin, tail(diag.early(), 5), err)
 
-	status, reported := diag.status()
-	if e.TTY {
-		status, reported = out.status()
-	}
+	status, reported := out.status()
 	switch {
 	case reported && status == 0:
 		if err := errors.Join(out.failed(), diag.failed()); err != nil {
@@ -214,7 +211,7 @@ func feed(w io.WriteCloser, stdin io.Reader, begun, finished <-chan struct{}) {
 	case <-finished:
 		return
 	}
-	if _, err := io.WriteString(w, "go\n"); err != nil || stdin == nil {
+	if _, err := io.WriteString(w, "\n"); err != nil || stdin == nil {
 		return
 	}
 	// An error means that the command reads no more, which is its right.

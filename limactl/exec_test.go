@@ -10,33 +10,52 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"hermes-box/limactl/rehearsal"
 )
 
-// inside runs a command and gives what it printed.
-func (c *Client) inside(ctx context.Context, e Exec) (stdout, stderr string, err error) {
+// capture runs a command and gives what it printed.
+func capture(ctx context.Context, c *Client, box string, e Exec) (stdout, stderr string, err error) {
 	var out, diag bytes.Buffer
 	e.Stdout, e.Stderr = &out, &diag
-	err = c.Exec(ctx, "main", e)
+	err = c.Exec(ctx, box, e)
 	return out.String(), diag.String(), err
 }
 
-func TestExecArguments(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
+// eachBox runs a test on a rehearsal box, and on the real one whose LIMA_HOME and name HERMES_BOX_LAB_BOX gives as
+// "home:name", if it does. That one must be up.
+func eachBox(t *testing.T, test func(t *testing.T, c *Client, box string)) {
+	t.Run("rehearsal", func(t *testing.T) {
+		c := stage(t)
+		running(t, c, "main")
+		test(t, c, "main")
+	})
+	t.Run("real", func(t *testing.T) {
+		home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")
+		if !ok {
+			t.Skip("NOT CHECKED over real ssh: HERMES_BOX_LAB_BOX does not name a running box")
+		}
+		if os.Geteuid() == 0 {
+			againAsUser(t)
+			return
+		}
+		test(t, New(Config{Program: os.Getenv("HERMES_BOX_LAB_LIMACTL"), Home: home}), name)
+	})
+}
+
+func TestExecArguments(t *testing.T) { eachBox(t, testExecArguments) }
+
+func testExecArguments(t *testing.T, c *Client, box string) {
 	args := []string{
 		"", " ", "a b", "'", `"`, `\`, "$HOME", "`id`", "$(id)", "*", "~", "a\nb", "\n", "\r", "\t", "--flag", "-n", "--", "-",
 		"!x", "#", ";", "&", "|", "<", ">", "a=b", "\x80\xff", "\xc3", "ä→", "%s", "\x01\x1b[31m", strings.Repeat("x", 5000), "'\\''", "\\n",
 	}
 	// printf prints each of its arguments followed by a NUL.
-	out, _, err := c.inside(t.Context(), Exec{Args: append([]string{"printf", `%s\0`}, args...)})
+	out, _, err := capture(t.Context(), c, box, Exec{Args: append([]string{"printf", `%s\0`}, args...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,22 +68,22 @@ func TestExecArguments(t *testing.T) {
 			t.Errorf("%q arrived as %q", args[i], got[i])
 		}
 	}
-	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"a\x00b"}}); err == nil {
+	if err := c.Exec(t.Context(), box, Exec{Args: []string{"a\x00b"}}); err == nil {
 		t.Error("a NUL was taken")
 	}
-	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"true", strings.Repeat("x", 128<<10)}}); err == nil || !strings.Contains(err.Error(), "too long") {
+	if err := c.Exec(t.Context(), box, Exec{Args: []string{"true", strings.Repeat("x", 128<<10)}}); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("128 KiB: %v", err)
 	}
-	if err := c.Exec(t.Context(), "main", Exec{}); err == nil {
+	if err := c.Exec(t.Context(), box, Exec{}); err == nil {
 		t.Error("no command at all was taken")
 	}
 }
 
-func TestExecStatus(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
+func TestExecStatus(t *testing.T) { eachBox(t, testExecStatus) }
+
+func testExecStatus(t *testing.T, c *Client, box string) {
 	for _, want := range []int{0, 1, 2, 126, 127, 128, 130, 254, 255} {
-		err := c.Exec(t.Context(), "main", Exec{Args: []string{"sh", "-c", "exit " + strconv.Itoa(want)}})
+		err := c.Exec(t.Context(), box, Exec{Args: []string{"sh", "-c", "exit " + strconv.Itoa(want)}})
 		var exit *ExitError
 		switch {
 		case want == 0 && err != nil:
@@ -81,7 +100,7 @@ func TestExecStatus(t *testing.T) {
 		"not found":                  {[]string{"no-such-program"}, 127},
 		"not a builtin of our shell": {[]string{"exit", "3"}, 127},
 	} {
-		_, diag, err := c.inside(t.Context(), Exec{Args: tt.args})
+		_, diag, err := capture(t.Context(), c, box, Exec{Args: tt.args})
 		var exit *ExitError
 		if !errors.As(err, &exit) || exit.Status != tt.want {
 			t.Errorf("%s: %v (%s)", name, err, diag)
@@ -89,58 +108,62 @@ func TestExecStatus(t *testing.T) {
 	}
 }
 
-func TestExecStreams(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
+func TestExecStreams(t *testing.T) { eachBox(t, testExecStreams) }
+
+func testExecStreams(t *testing.T, c *Client, box string) {
 	data := make([]byte, 3<<20)
 	if _, err := rand.Read(data); err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.New()
-	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"cat"}, Stdin: bytes.NewReader(data), Stdout: sum}); err != nil {
+	if err := c.Exec(t.Context(), box, Exec{Args: []string{"cat"}, Stdin: bytes.NewReader(data), Stdout: sum}); err != nil {
 		t.Fatal(err)
 	}
 	if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
 		t.Error("3 MiB came back otherwise")
 	}
-	out, diag, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", "echo out; echo err >&2"}})
+	out, diag, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", "echo out; echo err >&2"}})
 	if err != nil || out != "out\n" || diag != "err\n" {
 		t.Errorf("out %q, err %q, %v", out, diag, err)
 	}
 	// Without stdin a reader sees its end at once.
-	if out, _, err := c.inside(t.Context(), Exec{Args: []string{"wc", "-c"}}); err != nil || strings.TrimSpace(out) != "0" {
+	if out, _, err := capture(t.Context(), c, box, Exec{Args: []string{"wc", "-c"}}); err != nil || strings.TrimSpace(out) != "0" {
 		t.Errorf("no stdin: %q, %v", out, err)
 	}
 	// A command that does not read ends though there is more to read.
 	endless, w := io.Pipe()
 	defer w.Close()
-	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"true"}, Stdin: endless}); err != nil {
+	if err := c.Exec(t.Context(), box, Exec{Args: []string{"true"}, Stdin: endless}); err != nil {
 		t.Error(err)
 	}
 	// A writer that fails is its own failure, not the connection's.
-	err = c.Exec(t.Context(), "main", Exec{Args: []string{"sh", "-c", "yes"}, Stdout: failingWriter{}})
+	err = c.Exec(t.Context(), box, Exec{Args: []string{"sh", "-c", "yes"}, Stdout: failingWriter{}})
 	if !errors.Is(err, errTest) {
 		t.Errorf("a writer that fails: %v", err)
 	}
 }
 
-func TestExecEnvAndDir(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
-	dir := filepath.Join(rehearsal.GuestDir(c.Home(), "main"), "-a dir")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+func TestExecEnvAndDir(t *testing.T) { eachBox(t, testExecEnvAndDir) }
+
+func testExecEnvAndDir(t *testing.T, c *Client, box string) {
+	home, _, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", "mkdir -p -- '-a dir'; rm -f made; pwd"}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", `printf '%s|%s' "$X" "$PWD"`}, Env: []string{"X=a b\n'"}, Dir: "-a dir"})
+	dir := strings.TrimSpace(home) + "/-a dir"
+	out, _, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", `printf '%s|%s' "$X" "$PWD"`}, Env: []string{"X=a b\n'"}, Dir: "-a dir"})
 	if err != nil || out != "a b\n'|"+dir {
 		t.Errorf("got %q, %v", out, err)
 	}
 	var exit *ExitError
-	if _, _, err := c.inside(t.Context(), Exec{Args: []string{"touch", "made"}, Dir: "no such"}); !errors.As(err, &exit) || exit.Status != 126 {
+	if _, _, err := capture(t.Context(), c, box, Exec{Args: []string{"touch", "made"}, Dir: "no such"}); !errors.As(err, &exit) || exit.Status != 126 {
 		t.Errorf("no such directory: %v", err)
 	}
-	if exists(filepath.Join(rehearsal.GuestDir(c.Home(), "main"), "made")) {
+	if _, _, err := capture(t.Context(), c, box, Exec{Args: []string{"test", "!", "-e", "made"}}); err != nil {
 		t.Error("it ran in another directory")
+	}
+	if _, _, err := capture(t.Context(), c, box, Exec{Args: []string{"rmdir", "--", "-a dir"}}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -149,7 +172,7 @@ func TestLoginNoise(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
 	inject(t, c, rehearsal.LoginNoise)
-	out, diag, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", "echo out; echo err >&2; exit 5"}})
+	out, diag, err := capture(t.Context(), c, "main", Exec{Args: []string{"sh", "-c", "echo out; echo err >&2; exit 5"}})
 	var exit *ExitError
 	if out != "out\n" || diag != "err\n" || !errors.As(err, &exit) || exit.Status != 5 {
 		t.Errorf("out %q, err %q, %v", out, diag, err)
@@ -180,7 +203,7 @@ func TestConnectionLost(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
 	inject(t, c, rehearsal.ConnectLost)
-	_, diag, err := c.inside(t.Context(), Exec{Args: []string{"sleep", "600"}})
+	_, diag, err := capture(t.Context(), c, "main", Exec{Args: []string{"sleep", "600"}})
 	var failed *TransportError
 	if !errors.As(err, &failed) || !failed.Started {
 		t.Fatalf("got %v", err)
@@ -197,12 +220,12 @@ func TestStaleMaster(t *testing.T) {
 	c.connect = 2 * time.Second
 	inject(t, c, rehearsal.StaleMaster)
 	count := Exec{Args: []string{"sh", "-c", "echo x >>count; wc -l <count"}}
-	if out, _, err := c.inside(t.Context(), count); err != nil || strings.TrimSpace(out) != "1" {
+	if out, _, err := capture(t.Context(), c, "main", count); err != nil || strings.TrimSpace(out) != "1" {
 		t.Fatalf("got %q, %v", out, err)
 	}
 	// The hung connection was dropped: the next one does not wait.
 	begin := time.Now()
-	if out, _, err := c.inside(t.Context(), count); err != nil || strings.TrimSpace(out) != "2" {
+	if out, _, err := capture(t.Context(), c, "main", count); err != nil || strings.TrimSpace(out) != "2" {
 		t.Fatalf("got %q, %v", out, err)
 	}
 	if d := time.Since(begin); d > c.connect {
@@ -210,36 +233,38 @@ func TestStaleMaster(t *testing.T) {
 	}
 }
 
-func TestExecCancelled(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
+func TestExecCancelled(t *testing.T) { eachBox(t, testExecCancelled) }
+
+func testExecCancelled(t *testing.T, c *Client, box string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := &firstWrite{seen: make(chan string, 1)}
 	done := make(chan error, 1)
 	go func() {
-		done <- c.Exec(ctx, "main", Exec{Args: []string{"sh", "-c", "echo $$; exec sleep 600"}, Stdout: out})
+		done <- c.Exec(ctx, box, Exec{Args: []string{"sh", "-c", "echo $$; exec sleep 600"}, Stdout: out})
 	}()
 	pid := atoi(t, <-out.seen)
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	awaitGone(t, pid)
+	awaitGone(t, c, box, pid)
 }
 
 // If we are killed, so is what runs inside, also where it ignores the hang-up.
 func TestRemoteEndsWithUs(t *testing.T) {
-	if os.Getenv("HERMES_BOX_TEST_EXEC") != "" {
+	if box := os.Getenv("HERMES_BOX_TEST_EXEC"); box != "" {
 		c := New(Config{Program: os.Getenv("LIMACTL"), SSH: os.Getenv("SSH_PROGRAM"), Home: os.Getenv("HOME_OF_LIMA")})
-		err := c.Exec(context.Background(), "main", Exec{Args: []string{"sh", "-c", "trap '' HUP TERM; echo $$; while :; do sleep 1; done"}, Stdout: os.Stdout})
+		err := c.Exec(context.Background(), box, Exec{Args: []string{"sh", "-c", "trap '' HUP TERM; echo $$; while :; do sleep 1; done"}, Stdout: os.Stdout})
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	c := stage(t)
-	running(t, c, "main")
+	eachBox(t, testRemoteEndsWithUs)
+}
+
+func testRemoteEndsWithUs(t *testing.T, c *Client, box string) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRemoteEndsWithUs$")
-	cmd.Env = append(os.Environ(), "HERMES_BOX_TEST_EXEC=1", "LIMACTL="+c.config.Program, "SSH_PROGRAM="+c.config.SSH, "HOME_OF_LIMA="+c.Home())
+	cmd.Env = append(os.Environ(), "HERMES_BOX_TEST_EXEC="+box, "LIMACTL="+c.config.Program, "SSH_PROGRAM="+c.config.SSH, "HOME_OF_LIMA="+c.Home())
 	out := &firstWrite{seen: make(chan string, 1)}
 	cmd.Stdout = out
 	cmd.WaitDelay = time.Second
@@ -251,7 +276,7 @@ func TestRemoteEndsWithUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	awaitGone(t, pid)
+	awaitGone(t, c, box, pid)
 }
 
 func TestAttach(t *testing.T) {
@@ -282,7 +307,7 @@ func TestAttach(t *testing.T) {
 func TestExecTTY(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
-	out, _, err := c.inside(t.Context(), Exec{Args: []string{"sh", "-c", "echo out; exit 255"}, TTY: true})
+	out, _, err := capture(t.Context(), c, "main", Exec{Args: []string{"sh", "-c", "echo out; exit 255"}, TTY: true})
 	var exit *ExitError
 	if out != "out\n" || !errors.As(err, &exit) || exit.Status != 255 {
 		t.Errorf("out %q, %v", out, err)
@@ -312,15 +337,14 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
-// awaitGone waits until a process has ended.
-func awaitGone(t *testing.T, pid int) {
+// awaitGone waits until a process inside has ended.
+func awaitGone(t *testing.T, c *Client, box string, pid int) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
-	for syscall.Kill(pid, 0) == nil && commandLine(pid) != "" {
-		select {
-		case <-deadline:
-			t.Fatalf("pid %d still runs: %s", pid, commandLine(pid))
-		case <-time.After(20 * time.Millisecond):
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// A zombie has no command line.
+	script := fmt.Sprintf("while [ -n \"$(ps -o args= -p %d | grep -v defunct)\" ]; do sleep 0.1; done", pid)
+	if err := c.Exec(ctx, box, Exec{Args: []string{"sh", "-c", script}}); err != nil {
+		t.Fatalf("pid %d still runs: %v", pid, err)
 	}
 }

@@ -284,20 +284,6 @@ func TestAccelEnv(t *testing.T) {
 	}
 }
 
-func TestAcceleration(t *testing.T) {
-	a := Acceleration()
-	t.Logf("this machine: %+v", a)
-	if a.Slow() != (a.Reason != "") {
-		t.Errorf("%+v", a)
-	}
-	if err := tryKVM(os.DevNull); err == nil {
-		t.Error("/dev/null passes for a KVM")
-	}
-	if err := tryKVM("/no/such/device"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a device that is not there: %v", err)
-	}
-}
-
 // foreignProcess is a process that has nothing to do with any instance.
 func foreignProcess(t *testing.T) int {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -51,9 +52,7 @@ func (b *build) installTools(ctx context.Context) error {
 	}
 	apt := []string{"-o", "DPkg::Lock::Timeout=300", "-q"}
 	env := "DEBIAN_FRONTEND=noninteractive"
-	if err := b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, apt...), env: []string{env}}); err != nil {
-		return err
-	}
+	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, apt...), env: []string{env}}) // fails with any one source; installing tells
 	install := append([]string{"apt-get", "install", "--yes", "--no-install-recommends"}, apt...)
 	b.built = true
 	return b.exec(ctx, cmd{argv: append(install, missing...), env: []string{env}})
@@ -80,7 +79,15 @@ func (b *build) guestSources(ctx context.Context) ([]string, error) {
 	if osRelease(string(release), "ID") != "debian" || codename == "" {
 		return nil, nil
 	}
-	out, err := b.output(ctx, cmd{argv: []string{"apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"}})
+	// apt tells only of indexes it has fetched, and a fresh machine has none: these are our own.
+	lists := filepath.Join(b.tmp, "lists")
+	if err := os.MkdirAll(filepath.Join(lists, "partial"), 0o755); err != nil {
+		return nil, err
+	}
+	options := []string{"-q", "-o", "Dir::State::lists=" + lists, "-o", "Dir::Cache=" + b.tmp, "-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"}
+	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, options...)}) // fails with any one source; the others count
+	list := append([]string{"apt-get", "indextargets"}, options...)
+	out, err := b.output(ctx, cmd{argv: append(list, "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")})
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ const (
 	VerbStart     = "start"     // -> Status; starts the services that are applied
 	VerbQuiesce   = "quiesce"   // -> Quiesced; stops services, syncs the data disk
 	VerbStatus    = "status"    // -> Status; needs no privilege
-	VerbLogs      = "logs"      // LogRequest -> raw text instead of NDJSON
+	VerbLogs      = "logs"      // LogRequest -> raw text instead of NDJSON; needs root to read the journal
 )
 
 // Message is one line of an answer; exactly one field is set.

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hermes-box/ops/fault"
@@ -45,6 +46,12 @@ const bufferSize = 1 << 20
 
 // Open makes the directory of a cache if need be, and opens it.
 func Open(dir string, opts Options) (*Cache, error) {
+	for _, m := range opts.Mirrors {
+		if scheme, _, ok := strings.Cut(m, "://"); ok && scheme != "http" && scheme != "https" && scheme != "file" {
+			return nil, fault.New(fault.InvalidInput, "mirror %s: accepted are a directory and an http or https URL", scrub(m)).
+				Hint("correct the mirror")
+		}
+	}
 	for _, sub := range []string{"sha256", "sha512", "partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, fault.New(fault.ExternalFailed, "open artifact cache: %w", err).
@@ -186,7 +193,10 @@ func (c *Cache) corrupt(ctx context.Context, d lock.Digest, f *os.File, found lo
 	e := fault.New(fault.IntegrityFailed, "object %s in the artifact cache is corrupt: found %s", d, found).
 		Hint("run the command again; it fetches the object anew").
 		Detail("expected", d.String()).Detail("found", found.String())
-	p, err := c.lockPartial(context.WithoutCancel(ctx), d, true)
+	// Also when ctx is about to end: nobody holds this lock for long while the object is there.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	p, err := c.lockPartial(ctx, d, true)
 	if err != nil {
 		return e
 	}

@@ -202,7 +202,7 @@ func TestLockOfAFileThatKeepsGoing(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			for rounds.Add(1) < 2000 {
+			for rounds.Add(1) < 600 {
 				p, err := c.lockPartial(t.Context(), d, false)
 				if err != nil {
 					t.Error(err)

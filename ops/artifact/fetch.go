@@ -69,19 +69,15 @@ func (c *Cache) get(ctx context.Context, o *object) error {
 	case <-ctx.Done():
 		return interrupted(ctx, o.name)
 	}
-	if done, err := c.alreadyHere(ctx, o); done || err != nil {
-		return err
-	}
-	p, err := c.lockPartial(ctx, o.digest, false)
-	if err != nil {
-		if ctx.Err() != nil {
-			return interrupted(ctx, o.name)
+	var p *partial
+	for p == nil { // without an error, another process has got it while we waited for its lock: look again
+		done, err := c.alreadyHere(ctx, o)
+		if done || err != nil {
+			return err
 		}
-		return fault.New(fault.CodeOf(err), "artifact %s: %w", o.name, err).Hint("%s", fault.HintOf(err))
-	}
-	if p == nil { // another process has got it meanwhile
-		_, err := c.alreadyHere(ctx, o)
-		return err
+		if p, err = c.lockPartial(ctx, o.digest, false); err != nil {
+			return o.local(ctx, err)
+		}
 	}
 	defer p.release()
 	if err := c.fill(ctx, p, o); err != nil {
@@ -89,7 +85,7 @@ func (c *Cache) get(ctx context.Context, o *object) error {
 	}
 	if err := p.publish(); err != nil {
 		p.remove()
-		return fault.New(fault.CodeOf(err), "artifact %s: %w", o.name, err).Hint("%s", fault.HintOf(err))
+		return o.local(ctx, err)
 	}
 	return nil
 }
@@ -119,8 +115,8 @@ func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 
 // fill brings the partial file to the whole, verified content.
 func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
-	if err := p.resume(ctx); err != nil && ctx.Err() == nil {
-		return fault.New(fault.ExternalFailed, "artifact %s: read what an earlier run left: %w", o.name, err)
+	if err := p.resume(ctx); err != nil {
+		return o.local(ctx, readFault(ctx, o.digest, err))
 	}
 	o.count.add(p.size)
 	var failed []string
@@ -134,7 +130,7 @@ func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
 			return interrupted(ctx, o.name)
 		case isLocal(err):
 			p.remove() // room for something else, if it was the room that was missing
-			return fault.New(fault.CodeOf(err), "artifact %s: %w", o.name, err).Hint("%s", fault.HintOf(err))
+			return o.local(ctx, err)
 		case isMissing(err) && s != o.sources[len(o.sources)-1]:
 			continue // a mirror need not have everything
 		}
@@ -142,6 +138,14 @@ func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
 		failed = append(failed, fmt.Sprintf("%s: %s", s.shown(), scrub(err.Error())))
 	}
 	return o.fault(strings.Join(failed, "; "), last)
+}
+
+// local is the error of an object that failed for a reason of our own machine.
+func (o *object) local(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return interrupted(ctx, o.name)
+	}
+	return fault.New(fault.CodeOf(err), "artifact %s: %w", o.name, err).Hint("%s", fault.HintOf(err))
 }
 
 // fault is the error of an object that no source had.

@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
@@ -135,12 +137,11 @@ func TestParallel(t *testing.T) {
 	for i := range n {
 		data := content(uint64(i), 1000)
 		mux.HandleFunc(fmt.Sprintf("/%d", i), func(w http.ResponseWriter, r *http.Request) {
-			if k := now.Add(1); k > most.Load() {
-				most.Store(k)
-			}
+			k := now.Add(1)
 			defer now.Add(-1)
-			if now.Load() == limit {
-				once.Do(func() { close(gate) }) // so many at once, as wanted
+			most.Store(max(most.Load(), k))
+			if k == limit { // so many at once, as wanted; now let more come, if more do
+				time.AfterFunc(200*time.Millisecond, func() { once.Do(func() { close(gate) }) })
 			}
 			<-gate
 			w.Write(data)
@@ -233,6 +234,13 @@ func TestCancelBeforeAnything(t *testing.T) {
 	}
 	if got := files(t, c.dir); got != nil {
 		t.Errorf("left behind %q", got)
+	}
+}
+
+func TestMirrorOfAnotherKind(t *testing.T) {
+	_, err := Open(t.TempDir(), Options{Mirrors: []string{"/a/b", "ftp://me:hunter2@example.org/x"}})
+	if fault.CodeOf(err) != fault.InvalidInput || !strings.Contains(err.Error(), "ftp://example.org/x") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -382,14 +381,4 @@ func TestContentEncodingIsNotAskedFor(t *testing.T) {
 	}))
 	defer srv.Close()
 	fetch(t, newCache(t, Options{}), artifactOf("thing", srv.URL, data))
-}
-
-func TestProxyOfTheEnvironment(t *testing.T) {
-	transport := newClient(nil).Transport.(*http.Transport)
-	if transport.Proxy == nil {
-		t.Error("proxies are not asked for")
-	}
-	if transport.TLSClientConfig != nil && transport.TLSClientConfig.MinVersion != 0 && transport.TLSClientConfig.MinVersion < tls.VersionTLS12 {
-		t.Error("old TLS")
-	}
 }

@@ -46,11 +46,11 @@ func TestMain(m *testing.M) {
 }
 
 // start starts a process that fetches, and returns once it has begun.
-func start(t *testing.T, dir string, artifacts ...lock.Artifact) *exec.Cmd {
+func start(t *testing.T, env []string, dir string, artifacts ...lock.Artifact) *exec.Cmd {
 	t.Helper()
 	text, _ := json.Marshal(job{dir, artifacts})
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "ARTIFACT_TEST_JOB="+string(text))
+	cmd.Env = append(append(os.Environ(), "ARTIFACT_TEST_JOB="+string(text)), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -89,7 +89,7 @@ func TestTwoProcessesFetchTheSame(t *testing.T) {
 		all = append(all, artifactOf(fmt.Sprint(i), srv.URL+path, data[path]))
 	}
 	dir := t.TempDir()
-	one, two := start(t, dir, all...), start(t, dir, all...)
+	one, two := start(t, nil, dir, all...), start(t, nil, dir, all...)
 	close(gate)
 	for _, p := range []*exec.Cmd{one, two} {
 		if err := p.Wait(); err != nil {
@@ -129,7 +129,7 @@ func TestProcessKilledWhileAnotherWaits(t *testing.T) {
 	defer srv.Close()
 	a := artifactOf("thing", srv.URL, data)
 	dir := t.TempDir()
-	one := start(t, dir, a)
+	one := start(t, nil, dir, a)
 	<-first
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		if info, err := os.Stat(filepath.Join(dir, partialName(a))); err == nil && info.Size() == half {
@@ -139,7 +139,7 @@ func TestProcessKilledWhileAnotherWaits(t *testing.T) {
 			t.Fatal("the first half never arrived on disk")
 		}
 	}
-	two := start(t, dir, a)
+	two := start(t, nil, dir, a)
 	if err := one.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -155,5 +155,24 @@ func TestProcessKilledWhileAnotherWaits(t *testing.T) {
 	}
 	if got := files(t, dir); len(got) != 1 {
 		t.Errorf("files %q", got)
+	}
+}
+
+func TestProxyOfTheEnvironment(t *testing.T) {
+	data := content(1, 1000)
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.RequestURI)
+		serve(data, "")(w, r)
+	}))
+	defer proxy.Close()
+	a := artifactOf("thing", "http://artifacts.example.org/thing", data)
+	dir := t.TempDir()
+	if err := start(t, []string{"http_proxy=" + proxy.URL, "no_proxy="}, dir, a).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, cacheAt(t, dir, Options{}), a, data)
+	if len(asked) != 1 || asked[0] != a.URL {
+		t.Errorf("the proxy was asked for %q", asked)
 	}
 }

@@ -87,9 +87,9 @@ func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, et
 
 	buf := make([]byte, min(bufferSize, limit-p.size+1)) // one byte more shows a body that is too long
 	for {
-		n, err := b.Read(buf)
+		n, err := readOnly{ctx, b}.Read(buf)
 		if n > 0 {
-			_ = watchdog
+			watchdog.Reset(c.stall)
 			if p.size+int64(n) > limit {
 				if err := o.reset(p); err != nil {
 					return err

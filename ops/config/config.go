@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"hermes-box/ops/fault"
 	"hermes-box/ops/strictyaml"
 )
@@ -66,12 +68,17 @@ func Locate(flag string) (string, error) {
 	switch {
 	case err != nil:
 		return "", fault.New(fault.InvalidInput, "no config file %s (from %s): %w", path, from, reason(err)).
-			Hint("printf 'schema: 1\\nname: main\\n' > %s", FileName)
+			Hint("%s", howToMake(path))
 	case !info.Mode().IsRegular():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
 			Hint("name the file itself: --config %s", filepath.Join(path, FileName))
 	}
 	return path, nil
+}
+
+// howToMake is a command that makes the least config there can be.
+func howToMake(path string) string {
+	return "printf 'schema: 1\\nname: main\\n' > " + shellescape.Quote(path)
 }
 
 // reason drops the path that an *os.PathError repeats.
@@ -91,7 +98,7 @@ func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(abs)
 	if err != nil {
 		return nil, fault.New(fault.InvalidInput, "read config %s: %w", path, reason(err)).
-			Hint("printf 'schema: 1\\nname: main\\n' > %s", FileName)
+			Hint("%s", howToMake(path))
 	}
 	// Two ways to the same directory must not look like two owners of a box.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -161,6 +162,21 @@ func TestLocate(t *testing.T) {
 	write("flag.yaml")
 	found("flag.yaml", "flag.yaml")
 	refused(".", "config . (from --config) is not a regular file")
+}
+
+// The hint can be typed as it is, and what it makes is accepted.
+func TestHintMakesAConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "it's a box.yaml")
+	_, err := Locate(path)
+	if out, err := exec.Command("sh", "-c", fault.HintOf(err)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if path, err = Locate(path); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(path); err != nil || c.Name != "main" {
+		t.Errorf("got %+v, %v", c, err)
+	}
 }
 
 func TestLoadKnowsItsPlace(t *testing.T) {

@@ -36,6 +36,26 @@ func TestCanonicalOfAnotherSpelling(t *testing.T) {
 	}
 }
 
+// Text that means something else to YAML comes back as the text it was.
+func TestCanonicalOfHostileText(t *testing.T) {
+	for _, text := range []string{
+		"true", "yes", "null", "~", "- x", "# x", "x # y", "a: b", "a:", ": a", "{", "}", "[]", "'", `"`, `\`, "*a", "&a", "!t", "|", ">-", "%", "@", "`",
+		"0x10", "010", "1_000", "1e3", ".inf", "NaN", "1:2", "2026-01-01", "<<", "=", "?", "? x", "---", "...", "é", "日本", "\U0001f4e6", ",", "x,y: {z}", "a  b", "\u2019",
+		strings.Repeat("root=/dev/vda rw ", 100) + "x",
+	} {
+		l := sample(t)
+		l.Image.Name, l.Image.Kernel.Cmdline = text, text
+		again, err := Parse("canonical", l.Canonical())
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if !reflect.DeepEqual(l, again) || !bytes.Equal(again.Canonical(), l.Canonical()) {
+			t.Errorf("%q came back as %q, %q", text, again.Image.Name, again.Image.Kernel.Cmdline)
+		}
+	}
+}
+
 func TestLeast(t *testing.T) {
 	text := cut(sampleText, "  kernel:\n", "packages:\n")
 	text = cut(text, "packages:\n", "components:\n")

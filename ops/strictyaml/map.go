@@ -54,7 +54,8 @@ func (m *Map) String(key, accepted string, check func(string) bool) string {
 	if n == nil {
 		return ""
 	}
-	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+	// "<<" is a text like any other here: there is no merging.
+	if tag := n.ShortTag(); n.Kind != yaml.ScalarNode || tag != "!!str" && tag != "!!merge" {
 		if n.Kind == yaml.ScalarNode && n.Value != "" && check != nil && check(n.Value) {
 			accepted = strconv.Quote(n.Value) + ", in quotes"
 		}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// step makes one product: a folder of the cache. It is made again when its recipe changes.
+type step struct {
+	name    string
+	product string   // folder below the cache; empty: the step looks for itself whether there is something to do
+	recipe  []string // all that decides what the product is
+	after   []string // steps whose products it needs
+	make    func(*build, context.Context) error
+}
+
+// keyFile in a product says what recipe it was made from.
+const keyFile = ".recipe"
+
+func (s step) key() string {
+	h := sha256.New()
+	for _, part := range s.recipe {
+		fmt.Fprintf(h, "%q\n", part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// outcome is what a step came to.
+type outcome struct {
+	built bool
+	size  int64
+	took  time.Duration
+}
+
+// do makes a step's product beside and renames it into place, unless it is there from the same recipe.
+func (l *lab) do(ctx context.Context, s step) (outcome, error) {
+	began := time.Now()
+	product := l.path(s.product)
+	if s.product != "" {
+		if key, err := os.ReadFile(filepath.Join(product, keyFile)); err == nil && string(key) == s.key() {
+			size, err := treeSize(product)
+			return outcome{size: size}, err
+		}
+	}
+	id := strings.ReplaceAll(s.name, " ", "-")
+	work := l.path(".work", id) // what a killed prepare left there is ours to remove
+	if err := os.RemoveAll(work); err != nil {
+		return outcome{}, err
+	}
+	log, err := os.Create(l.path("log", id+".log"))
+	if err != nil {
+		return outcome{}, err
+	}
+	defer log.Close()
+	b := &build{lab: l, dir: filepath.Join(work, "product"), tmp: filepath.Join(work, "tmp"), log: log}
+	for _, dir := range []string{b.dir, b.tmp} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return outcome{}, err
+		}
+	}
+	defer os.RemoveAll(work)
+	if err := s.make(b, ctx); err != nil {
+		return outcome{}, err
+	}
+	o := outcome{built: b.built || s.product != ""}
+	if s.product != "" {
+		if err := os.WriteFile(filepath.Join(b.dir, keyFile), []byte(s.key()), 0o644); err != nil {
+			return outcome{}, err
+		}
+		if err := readable(b.dir); err != nil {
+			return outcome{}, err
+		}
+		if err := replace(b.dir, product, filepath.Join(work, "old")); err != nil {
+			return outcome{}, err
+		}
+		if o.size, err = treeSize(product); err != nil {
+			return outcome{}, err
+		}
+	}
+	o.took = time.Since(began)
+	return o, nil
+}
+
+// replace puts a finished folder in place of an older one, which goes to old.
+func replace(from, to, old string) error {
+	if err := os.Rename(to, old); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// readable lets every user read a product: root makes it, the ordinary user uses it.
+func readable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			return os.Chmod(path, 0o755)
+		case d.Type().IsRegular():
+			return os.Chmod(path, info.Mode().Perm()|0o444)
+		}
+		return nil
+	})
+}
+
+func treeSize(dir string) (int64, error) {
+	var size int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}

@@ -1,0 +1,256 @@
+package limactl
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestConformance runs the same table against the stand-in and against the real limactl, if HERMES_BOX_LAB_LIMACTL
+// says where it is. No VM boots: the instances are dummies whose image is no image, as in Lima's own tests.
+func TestConformance(t *testing.T) {
+	t.Run("rehearsal", func(t *testing.T) { conform(t, stage(t)) })
+	t.Run("real", func(t *testing.T) {
+		if c := realLima(t); c != nil {
+			conform(t, c)
+		}
+	})
+}
+
+// realLima is a Client on the real limactl with a LIMA_HOME of its own. Run by root, the test is run again by the
+// lab's user, and there is nothing left to do here.
+func realLima(t *testing.T) *Client {
+	t.Helper()
+	program := os.Getenv("HERMES_BOX_LAB_LIMACTL")
+	if program == "" {
+		t.Skip("NOT CHECKED against the real limactl: HERMES_BOX_LAB_LIMACTL does not say where it is")
+	}
+	if os.Geteuid() == 0 {
+		againAsUser(t)
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "hb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return New(Config{Program: program, Home: filepath.Join(dir, "lima")})
+}
+
+// againAsUser runs the test of this name as the lab's user.
+func againAsUser(t *testing.T) {
+	t.Helper()
+	who := os.Getenv("HERMES_BOX_LAB_USER")
+	if who == "" {
+		who = "hermes-box"
+	}
+	u, err := user.Lookup(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where the test binary is, no other user may look.
+	dir, err := os.MkdirTemp("", "hb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	data, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "test")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, data, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	pattern := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+	cmd := exec.CommandContext(t.Context(), "runuser", "-u", who, "--", program, "-test.v", "-test.run="+pattern)
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "HOME="+u.HomeDir)
+	out, err := cmd.CombinedOutput()
+	t.Logf("as user %s:\n%s", who, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func conform(t *testing.T, c *Client) {
+	ctx := t.Context()
+	// What limactl itself says, below the adapter.
+	raw := func(args ...string) (stdout, stderr string, status int) {
+		out, err := c.run(ctx, time.Minute, nil, args...)
+		var failed *CommandError
+		if errors.As(err, &failed) {
+			status = failed.Status
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		return string(out.stdout), out.stderr, status
+	}
+	expect := func(args []string, wantOut, wantErr string, wantStatus int) {
+		t.Helper()
+		stdout, stderr, status := raw(args...)
+		if status != wantStatus || !strings.Contains(stdout, wantOut) || wantOut == "" && stdout != "" || !strings.Contains(stderr, wantErr) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", strings.Join(args, " "), status, stdout, stderr)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if v, err := c.Version(ctx); err != nil || v != "2.1.3" {
+		t.Fatalf("version %q, %v", v, err)
+	}
+	expect([]string{"list", listFormat}, "", "No instance found", 0)
+	expect([]string{"list", listFormat, "none"}, "", "No instance matching none found.", 1)
+	expect([]string{"disk", "list", "--json"}, "", "", 0)
+	expect([]string{"disk", "list", "--json", "none"}, "", "No disk matching none found.", 0)
+	expect([]string{"disk", "delete", "none"}, "", "Ignoring non-existent disk `none`", 0)
+	expect([]string{"disk", "unlock", "none"}, "", "Ignoring non-existent disk `none`", 0)
+	expect([]string{"delete", "none"}, "", "Ignoring non-existent instance `none`", 0)
+	expect([]string{"stop", "none"}, "", "no such file or directory", 1)
+	if _, err := c.Instance(ctx, "none"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("unknown instance: %v", err)
+	}
+	if _, err := c.Disk(ctx, "none"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("unknown disk: %v", err)
+	}
+
+	must(c.CreateDisk(ctx, "box-data", 16<<20))
+	expect([]string{"disk", "create", "box-data", "--size", "1", "--format", "raw"}, "", "already exists", 1)
+	expect([]string{"disk", "unlock", "box-data"}, "", "Ignoring unlocked disk `box-data`", 0)
+	d, err := c.Disk(ctx, "box-data")
+	must(err)
+	if d.Size != 16<<20 || d.InUseBy != "" {
+		t.Errorf("disk %+v", d)
+	}
+	if _, err := exec.LookPath("qemu-img"); err == nil && d.Format != "qcow2" {
+		t.Errorf("trap 10: raw was asked for and %s came", d.Format)
+	}
+
+	m := machine("box", "box-data")
+	m.Image = dummyImage(t, c.Home())
+	yaml, err := m.YAML()
+	must(err)
+	must(c.Validate(ctx, yaml))
+	must(c.Create(ctx, "box", yaml))
+	in, err := c.Instance(ctx, "box")
+	must(err)
+	if in.State != Stopped || in.Raw != "Stopped" || in.Name != "box" || in.Arch != "amd64" || in.VMType != "qemu" || in.CPUs != 2 || in.Memory != 1<<30 ||
+		in.Disk != 4<<30 || len(in.Disks) != 1 || in.Disks[0] != "box-data" || in.Dir != c.Dir("box") || in.PID != 0 {
+		t.Errorf("instance %+v", in)
+	}
+	expect([]string{"list", listFormat, "box", "none"}, `"name":"box"`, "No instance matching none found.", 1)
+	expect([]string{"stop", "box"}, "", `expected status \"Running\", got \"Stopped\"`, 1)
+	must(c.Stop(ctx, "box", true, time.Minute))
+
+	// Trap 10.
+	expect([]string{"disk", "delete", "box-data"}, "", "Skipping deleting disk `box-data`, disk is referenced by", 0)
+	if err := c.DeleteDisk(ctx, "box-data"); !errors.Is(err, ErrInUse) {
+		t.Errorf("deleting a disk that is named: %v", err)
+	}
+	// Trap 3.
+	must(os.MkdirAll(filepath.Join(c.Home(), "other"), 0o755))
+	must(os.WriteFile(filepath.Join(c.Home(), "other", "lima.yaml"), yaml, 0o644))
+	link := filepath.Join(d.Dir, "in_use_by")
+	must(os.Symlink(c.Dir("other"), link))
+	expect([]string{"stop", "--force", "box"}, "", "", 0)
+	if exists(link) {
+		t.Error("the lock of another instance survives stop --force: trap 3 is gone")
+	}
+	must(os.Symlink(c.Dir("other"), link))
+	must(c.Delete(ctx, "box"))
+	if d, err = c.Disk(ctx, "box-data"); err != nil || d.InUseBy != "other" {
+		t.Errorf("after deleting another that names it: %+v, %v", d, err)
+	}
+	must(os.RemoveAll(c.Dir("other")))
+	if _, err := c.Instance(ctx, "box"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("after delete: %v", err)
+	}
+
+	// Trap 4: a directory that is no instance.
+	must(c.Create(ctx, "box", yaml))
+	must(os.Mkdir(c.Dir("stray"), 0o755))
+	expect([]string{"list", listFormat}, "", "unable to load instance stray", 1)
+	list, err := c.Instances(ctx)
+	if err != nil || len(list) != 1 || list[0].Name != "box" {
+		t.Errorf("beside a stray directory: %+v, %v", list, err)
+	}
+	// A lima.yaml that cannot be read.
+	must(os.WriteFile(filepath.Join(c.Dir("box"), "lima.yaml"), []byte("cpus: ["), 0o644))
+	if in, err = c.Instance(ctx, "box"); err != nil || in.State != Degraded || in.Raw != "" || !strings.Contains(in.Cause, "unmarshal") {
+		t.Errorf("bad yaml: %+v, %v", in, err)
+	}
+	expect([]string{"delete", "box"}, "", "expected status", 1)
+	must(c.Delete(ctx, "box"))
+	must(c.Delete(ctx, "stray"))
+
+	// The lock is still that of an instance which is gone.
+	must(c.DeleteDisk(ctx, "box-data"))
+	if all, err := c.Disks(ctx); err != nil || len(all) != 0 {
+		t.Errorf("disks left: %v, %v", all, err)
+	}
+	var failed *CommandError
+	if err := c.Create(ctx, "bad", []byte("cpus: [")); !errors.As(err, &failed) {
+		t.Errorf("creating of bad yaml: %v", err)
+	}
+	if exists(c.Dir("bad")) {
+		t.Error("creating of bad yaml leaves a directory")
+	}
+}
+
+// dummyImage is a file that is no image.
+func dummyImage(t *testing.T, home string) string {
+	t.Helper()
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(filepath.Dir(home), "image")
+	if err := os.WriteFile(path, []byte("no image"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRealValidate has the real limactl check every kind of template. For vz on Linux it checks the schema, types and
+// rules that are the same for all drivers, not what the driver itself wants.
+func TestRealValidate(t *testing.T) {
+	c := realLima(t)
+	if c == nil {
+		return
+	}
+	for _, m := range []Machine{full("qemu", "amd64"), full("qemu", "arm64"), full("vz", "arm64"), machine("main", "data")} {
+		yaml, err := m.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Validate(t.Context(), yaml); err != nil {
+			t.Errorf("%s %s: %v", m.VMType, m.Arch, err)
+		}
+		// A check that cannot fail checks nothing.
+		for _, wrong := range []string{"portForward: []\n", "cpus: four\n", "arch: z80\n"} {
+			key, _, _ := strings.Cut(wrong, ":")
+			if err := c.Validate(t.Context(), append(without(yaml, key), wrong...)); err == nil {
+				t.Errorf("%s was taken", strings.TrimSpace(wrong))
+			}
+		}
+	}
+}
+
+// without drops a top-level line from YAML.
+func without(yaml []byte, key string) []byte {
+	var out []byte
+	for line := range strings.Lines(string(yaml)) {
+		if !strings.HasPrefix(line, key+":") {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
