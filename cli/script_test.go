@@ -16,7 +16,7 @@ import (
 // The test binary is also hermes-box, limactl and ssh: scripts find it under these names.
 func TestMain(m *testing.M) {
 	rehearsal.Main()
-	testOnlyStayRoot = true
+	testOnlyStayRoot, testOnlyAfterStep = true, crash
 	testscript.Main(m, map[string]func(){
 		"hermes-box": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"limactl":    func() {},

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -37,5 +39,15 @@ func TestMissingPackages(t *testing.T) {
 	got := missingPackages([]tool{{"here", "a"}, {"gone", "b"}, {"lost", "c"}}, func(p string) bool { return p == "here" })
 	if !slices.Equal(got, []string{"b", "c"}) {
 		t.Fatalf("got %q", got)
+	}
+}
+
+func TestLimaVersionIsTheModules(t *testing.T) {
+	mod, err := os.ReadFile("../limactl/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := "require " + limaModule + " v" + limaVersion + "\n"; !strings.Contains(string(mod), line) {
+		t.Fatalf("../limactl/go.mod has no line %q", line)
 	}
 }
