@@ -44,7 +44,7 @@ func (b *bootstrap) mount(ctx context.Context) (bool, error) {
 	if err := b.recordUUID(); err != nil {
 		return false, err
 	}
-	made, err := b.skeleton()
+	made, err := b.skeleton(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -76,7 +76,7 @@ func (b *bootstrap) mountAt(ctx context.Context, at string) (bool, error) {
 }
 
 // skeleton makes the directories of the data disk. A home that is there is the user's and stays as it is.
-func (b *bootstrap) skeleton() (bool, error) {
+func (b *bootstrap) skeleton(ctx context.Context) (bool, error) {
 	changed := false
 	for _, d := range []struct {
 		path string
@@ -105,12 +105,15 @@ func (b *bootstrap) skeleton() (bool, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	// Made beside and renamed: a home is there whole or not at all.
+	// Made beside, synced and renamed: a home is there whole or not at all.
 	beside := b.Path(agentHome + ".new")
 	if err := b.removeTree(beside); err != nil {
 		return false, err
 	}
 	if err := b.makeHome(beside); err != nil {
+		return false, err
+	}
+	if err := b.System.Sync(ctx); err != nil {
 		return false, err
 	}
 	if err := b.rename(beside, b.Path(agentHome)); err != nil {

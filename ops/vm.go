@@ -63,7 +63,7 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 }
 
 // settleBound is the most that services may take to become healthy after a start.
-const settleBound = 5 * time.Minute
+const settleBound = 10 * time.Minute
 
 // settle waits until no component is failed or still coming up, and returns that status.
 func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error) {

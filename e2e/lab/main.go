@@ -22,7 +22,7 @@ const defaultPort = 47880
 
 func main() {
 	var status exitStatus
-	switch err := command().Execute(); {
+	switch err := command().ExecuteContext(context.Background()); {
 	case err == nil:
 	case errors.As(err, &status):
 		os.Exit(int(status))
@@ -78,6 +78,12 @@ func command() *cobra.Command {
 				defer stop()
 				return l.serve(ctx)
 			},
+		},
+		&cobra.Command{
+			Use:   "install",
+			Short: "Install limactl for this machine, if it has none",
+			Args:  cobra.NoArgs,
+			RunE:  func(c *cobra.Command, _ []string) error { return l.install(c.Context(), os.Stdout) },
 		},
 		&cobra.Command{
 			Use:   "user",

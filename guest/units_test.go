@@ -1,0 +1,54 @@
+package guest
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"hermes-box/assets/guestfiles"
+	"hermes-box/guest/protocol"
+)
+
+// The units name paths of the engine; both must mean the same ones.
+func TestUnitsAgreeWithEngine(t *testing.T) {
+	const units, hermesStart = "/etc/systemd/system/", currentDir + "/hermes/bin/hermes"
+	text := map[string]string{}
+	for _, f := range guestfiles.All() {
+		text[f.Path] = string(f.Data)
+	}
+	for name, wants := range map[string][]string{
+		hermesUnit: {"ConditionPathExists=" + hermesStart + "\n", "ExecStart=" + hermesStart + " gateway run",
+			"EnvironmentFile=-" + environmentFile, "User=" + agentUser, "WorkingDirectory=" + workspaceDir},
+		"hermes-dashboard.service": {"ConditionPathExists=" + hermesStart + "\n", "EnvironmentFile=" + portsFile,
+			"--host 127.0.0.1 --port ${DASHBOARD_PORT}"},
+		executorUnit: {"ConditionPathExists=" + imageEnv + "\n", "EnvironmentFile=" + imageEnv, "EnvironmentFile=" + portsFile,
+			"--env-file " + tokenFile, "--volume " + executorDir + ":/data", "--publish 127.0.0.1:${EXECUTOR_PORT}:4788",
+			"--pull=never", "ExecStartPre=" + protocol.HelperPath + " executor-prestart"},
+		recoveryUnit: {"ExecStart=" + protocol.HelperPath + " " + protocol.VerbRecover},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(text[units+name], want) {
+				t.Errorf("%s has no %q", name, want)
+			}
+		}
+		if !strings.Contains(text[units+name], "RequiresMountsFor="+protocol.DataDir) {
+			t.Errorf("%s does not require the data disk", name)
+		}
+		if name != recoveryUnit && (!strings.Contains(text[units+name], "Requires="+recoveryUnit) ||
+			!strings.Contains(text[units+name], "ConditionPathIsMountPoint="+protocol.DataDir)) {
+			t.Errorf("%s may run before the disk is proved", name)
+		}
+	}
+	for _, unit := range guestfiles.Enabled {
+		if !strings.Contains(text[units+unit], "WantedBy=multi-user.target") {
+			t.Errorf("%s cannot be enabled", unit)
+		}
+	}
+	if !strings.Contains(text[guestfiles.SSHD], "AuthorizedKeysFile "+path.Dir(keysFile)+"/%u") {
+		t.Error("sshd looks for keys elsewhere than where they are put")
+	}
+	// No secret and no token may be spelled in a unit.
+	if out := text[units+executorUnit]; strings.Contains(out, "EXECUTOR_AUTH_TOKEN") {
+		t.Error("the executor unit names the token itself")
+	}
+}
