@@ -28,7 +28,7 @@ func (a *app) ssh() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := b.Attach(cmd.Context(), nil)
+			c, err := b.Attach(cmd.Context())
 			if err != nil {
 				return err
 			}

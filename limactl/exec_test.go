@@ -215,6 +215,7 @@ func TestConnectionLost(t *testing.T) {
 
 // Trap 18: after a sleep the shared connection is there and does not answer. The command runs once all the same.
 func TestStaleMaster(t *testing.T) {
+	t.Parallel()
 	c := stage(t)
 	running(t, c, "main")
 	c.connect = 2 * time.Second
@@ -233,7 +234,10 @@ func TestStaleMaster(t *testing.T) {
 	}
 }
 
-func TestExecCancelled(t *testing.T) { eachBox(t, testExecCancelled) }
+func TestExecCancelled(t *testing.T) {
+	t.Parallel()
+	eachBox(t, testExecCancelled)
+}
 
 func testExecCancelled(t *testing.T, c *Client, box string) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -259,6 +263,7 @@ func TestRemoteEndsWithUs(t *testing.T) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	t.Parallel()
 	eachBox(t, testRemoteEndsWithUs)
 }
 

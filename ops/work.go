@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sort"
 
@@ -25,15 +24,6 @@ func (b *Box) Exec(ctx context.Context, e limactl.Exec) error {
 		e.Dir = "/workspace"
 	}
 	return b.Lima.Exec(ctx, b.Record.Instance, e)
-}
-
-// Attach is the command that hands a terminal to the box: tmux session main, or args if there are any. It is
-// not started.
-func (b *Box) Attach(ctx context.Context, args []string) (*exec.Cmd, error) {
-	if err := b.running(ctx); err != nil {
-		return nil, err
-	}
-	return b.Lima.Attach(ctx, b.Record.Instance, args)
 }
 
 // LogSources are what Logs can show.

@@ -103,8 +103,8 @@ func hostagent(home string, args []string) int {
 
 	serial := filepath.Join(in.Dir, "serial.log")
 	_ = os.WriteFile(serial, []byte("[    0.000000] Linux version 6.12 (rehearsal)\r\n"), 0o600)
-	emit(status{SSHLocalPort: 60022})
 	if has(home, StartFails) {
+		emit(status{SSHLocalPort: 60022})
 		err := <-ended
 		fmt.Fprintf(os.Stderr, `{"level":"debug","msg":"qemu[stderr]: qemu-system-x86_64: failed to initialize kvm: Permission denied","time":"2026-01-01T00:00:00Z"}`+"\n")
 		fmt.Fprintf(os.Stderr, `{"level":"info","msg":"Driver stopped due to error: %v","time":"2026-01-01T00:00:00Z"}`+"\n", err)
@@ -113,6 +113,7 @@ func hostagent(home string, args []string) int {
 	for !exists(pidfile) {
 		time.Sleep(time.Millisecond)
 	}
+	emit(status{SSHLocalPort: 60022})
 	booted := make(chan struct{})
 	go func() {
 		wait(home, HoldBoot)
