@@ -78,9 +78,6 @@ func (p *progress) event(e ops.Event) {
 	switch e.Kind {
 	case ops.Started:
 		p.running[e.Step] = &running{title: e.Title, begun: time.Now()}
-		if !p.live {
-			p.print("  " + e.Title)
-		}
 	case ops.Bytes:
 		if r := p.running[e.Step]; r != nil {
 			r.done, r.total = e.Done, e.Total

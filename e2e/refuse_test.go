@@ -15,6 +15,7 @@ import (
 // strangerYAML is a VM that Lima knows and that is never started.
 const strangerYAML = `images: [{location: "/etc/hostname", arch: "x86_64"}]
 arch: x86_64
+containerd: {system: false, user: false}
 mounts: []
 additionalDisks: [{name: stranger, format: false}]
 `

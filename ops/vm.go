@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -52,7 +53,10 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 			p.Log(e.Line)
 		}
 	})
-	if err != nil {
+	var degraded *limactl.DegradedError
+	if errors.As(err, &degraded) {
+		p.Warn(degraded.Error()) // it is up; whether it is of use, the checks that follow tell
+	} else if err != nil {
 		return err
 	}
 	if err := b.Lima.Exec(ctx, b.Record.Instance, limactl.Exec{Args: []string{"true"}}); err != nil {

@@ -18,6 +18,7 @@ import (
 )
 
 func main() {
+	syscall.Umask(0o022) // whatever sudo's is: agent must be able to read what is made for it
 	// A closed pipe is an error of the write, not a death in the middle of a change.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)

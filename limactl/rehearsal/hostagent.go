@@ -142,14 +142,15 @@ func hostagent(home string, args []string) int {
 	}
 }
 
-// driver stands for the machine: it is there until it is killed.
+// driver stands for the machine: it is there until it is killed, or its directory is gone.
 func driver(args []string) int {
 	if err := writePID(args[1]); err != nil {
 		return 1
 	}
-	for {
-		time.Sleep(time.Hour)
+	for exists(filepath.Dir(args[1])) {
+		time.Sleep(100 * time.Millisecond)
 	}
+	return 0
 }
 
 // lock takes a disk for an instance; one that it holds already, from before a crash, it takes again.
