@@ -59,7 +59,7 @@ func TestBox(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Log(l.run(t, "", "logs", "operations", "-n", "60").stdout)
+		t.Log(l.run(t, "", "logs", "operations", "-n", "20").stdout)
 	}
 	if *onlyCase == "" && !*keep {
 		l.fresh(t)

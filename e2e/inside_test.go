@@ -86,6 +86,8 @@ func mcpTools(ctx context.Context, token string) ([]string, error) {
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint:   fmt.Sprintf("http://127.0.0.1:%d/mcp", executorPort),
 		HTTPClient: &http.Client{Transport: withToken{token}},
+		// Executor answers the standing GET only when it has something to say, and Connect waits for that.
+		DisableStandaloneSSE: true,
 	}, nil)
 	if err != nil {
 		return nil, err

@@ -218,6 +218,13 @@ func feed(w io.WriteCloser, stdin io.Reader, begun, finished <-chan struct{}) {
 	_, _ = io.Copy(w, stdin)
 }
 
+// Reconnect ends the shared connection; the next command makes a new one. What PAM gives a login, such as
+// /etc/environment, is read once a connection: a change of it reaches commands only over a new one.
+//
+// Lima's channel to the guest comes back within ten seconds, but a port it has forwarded by then stays dead until
+// the guest's service closes and opens it again (seen with 2.1.3): do it before the services are started.
+func (c *Client) Reconnect(ctx context.Context, instance string) { c.dropMaster(ctx, instance) }
+
 // dropMaster ends a shared connection that does not answer.
 func (c *Client) dropMaster(ctx context.Context, instance string) {
 	program, args, err := c.sshArgs(instance, nil)

@@ -174,6 +174,7 @@ func (c *creation) upload(ctx context.Context, p *Progress) error {
 }
 
 func (c *creation) install(ctx context.Context, p *Progress) error {
+	c.Lima.Reconnect(ctx, c.Record.Instance) // the environment of the box is there since bootstrap
 	tx, err := transaction(c.Lock, c.Config, c.cache)
 	if err != nil {
 		return err

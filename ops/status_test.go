@@ -1,0 +1,117 @@
+package ops
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops/lock"
+)
+
+func fixture(t *testing.T, edits ...string) *lock.Lock {
+	t.Helper()
+	data, err := os.ReadFile("../cli/testdata/hermes-box.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(edits...).Replace(string(data))
+	l, err := lock.Parse("fixture", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// applied is the status of a guest that has a lock applied, all healthy.
+func applied(l *lock.Lock) *protocol.Status {
+	s := &protocol.Status{Lock: string(l.Canonical())}
+	for _, name := range lock.Order {
+		s.Components = append(s.Components, protocol.ComponentStatus{Name: name, Applied: l.Components[name].Version, State: protocol.Healthy, Service: "active", Since: 9})
+	}
+	return s
+}
+
+func TestCompareMarksDrift(t *testing.T) {
+	old := fixture(t)
+	next := fixture(t, "pkg:npm/%40openai/codex@1.0.0", "pkg:npm/%40openai/codex@2.0.0",
+		"codex:\n    version: 1.0.0", "codex:\n    version: 2.0.0", "version: 2.1.3", "version: 2.1.4")
+	b := &Box{Lock: next}
+	st := &Status{Live: true, Guest: applied(old)}
+	b.compare(st)
+	for _, c := range st.Components {
+		want := protocol.Healthy
+		if c.Name == "codex" {
+			want = "drifted"
+			if c.Desired != "2.0.0" || c.Applied != "1.0.0" {
+				t.Errorf("codex: %+v", c)
+			}
+		}
+		if c.State != want {
+			t.Errorf("%s is %s, want %s", c.Name, c.State, want)
+		}
+	}
+	if len(st.Platform) != 1 {
+		t.Errorf("platform drift: %+v", st.Platform)
+	}
+	if d := b.drift(st.Guest); len(d) != 2 {
+		t.Errorf("drift: %+v", d)
+	}
+}
+
+func TestWhatFailsIsNotCalledDrifted(t *testing.T) {
+	guest := applied(fixture(t))
+	guest.Components[3].State, guest.Components[3].Detail = protocol.FailedState, "gone"
+	b := &Box{Lock: fixture(t, "pkg:npm/%40openai/codex@1.0.0", "pkg:npm/%40openai/codex@2.0.0", "codex:\n    version: 1.0.0", "codex:\n    version: 2.0.0")}
+	st := &Status{Live: true, Guest: guest}
+	b.compare(st)
+	if c := st.Components[3]; c.State != protocol.FailedState || c.Detail != "gone" {
+		t.Errorf("codex: %+v", c)
+	}
+}
+
+// The last known is never shown as current.
+func TestLastKnownIsStopped(t *testing.T) {
+	b := &Box{Lock: fixture(t)}
+	st := &Status{Guest: applied(fixture(t))}
+	b.compare(st)
+	for _, c := range st.Components {
+		if c.State != protocol.Stopped || c.Service != "" || c.Since != 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestReadAnswer(t *testing.T) {
+	const event = `{"event":{"component":"node","phase":"stage","state":"done"}}` + "\n"
+	for _, c := range []struct{ name, in, err string }{
+		{"result", event + `{"result":{"stopped":["a"]}}` + "\n", ""},
+		{"result without a newline", event + `{"result":{"stopped":["a"]}}`, ""},
+		{"error", event + `{"error":{"code":"health_failed","message":"no","component":"hermes","phase":"smoke"}}` + "\n", "hermes: smoke: no"},
+		{"nothing", "", "no answer"},
+		{"events alone", event, "no answer"},
+		{"noise", "motd\n", "another language"},
+		{"a field of another version", `{"result":{},"more":1}` + "\n", "another language"},
+		{"half a line", event + `{"resu`, "another language"},
+	} {
+		var q protocol.Quiesced
+		var events int
+		err := readAnswer(bytes.NewReader([]byte(c.in)), &q, func(protocol.Event) { events++ })
+		switch {
+		case c.err == "" && (err != nil || len(q.Stopped) != 1 || events != 1):
+			t.Errorf("%s: %v, %+v, %d events", c.name, err, q, events)
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
+		}
+	}
+}
+
+func FuzzReadAnswer(f *testing.F) {
+	f.Add([]byte(`{"result":{}}`))
+	f.Add([]byte(`{"error":{"code":"","message":""}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var v any
+		_ = readAnswer(bytes.NewReader(data), &v, func(protocol.Event) {})
+	})
+}
