@@ -92,7 +92,7 @@ func TestWhoAmI(t *testing.T) {
 		{"darwin", 0, 0, false, false},
 		{"darwin", 0, 501, false, false},
 	} {
-		change, err := whoAmI(tt.goos, tt.euid, tt.owner, "/root/.hermes-box")
+		change, err := whoAmI(tt.goos, tt.euid, tt.owner, "/srv/.hermes-box")
 		if change != tt.change || (err != nil) != tt.bad {
 			t.Errorf("%+v: got %v, %v", tt, change, err)
 		}

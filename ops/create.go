@@ -138,20 +138,25 @@ func (c *creation) boot(ctx context.Context, p *Progress) error {
 	return c.startVM(ctx, p)
 }
 
-func (c *creation) putHelper(ctx context.Context, _ *Progress) error { return c.ensureHelper(ctx) }
-
-func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
-	request := protocol.Bootstrap{
-		Box: c.Name(), DataDevice: "/dev/vdb", Format: true,
-		Ports: guestPorts(c.Config),
+// putHelper makes the guest able to answer, and gives it the packages that bootstrap installs: the upload beside
+// bootstrap would keep them waiting.
+func (c *creation) putHelper(ctx context.Context, p *Progress) error {
+	if err := c.ensureHelper(ctx); err != nil {
+		return err
 	}
 	var debs []string
 	for _, pkg := range c.Lock.Packages {
-		request.Packages = append(request.Packages, protocol.Package{Name: pkg.Name, Version: pkg.Version, Digest: pkg.Artifact.Digest})
 		debs = append(debs, pkg.Artifact.Digest)
 	}
-	if err := c.send(ctx, c.cache, debs, p); err != nil {
-		return err
+	return c.send(ctx, c.cache, debs, p)
+}
+
+func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
+	request := protocol.Bootstrap{
+		Box: c.Name(), DataDevice: "/dev/vdb", Format: true, Ports: guestPorts(c.Config),
+	}
+	for _, pkg := range c.Lock.Packages {
+		request.Packages = append(request.Packages, protocol.Package{Name: pkg.Name, Version: pkg.Version, Digest: pkg.Artifact.Digest})
 	}
 	var answer protocol.Bootstrapped
 	if err := c.ask(ctx, protocol.VerbBootstrap, request, &answer, relay(p)); err != nil {
