@@ -50,7 +50,8 @@ func newMachine(t *testing.T) *machine {
 	if m.limactl, m.ssh, err = rehearsal.Install(bin); err != nil {
 		t.Fatal(err)
 	}
-	m.write("hermes-box.yaml", []byte("schema: 1\nname: main\nports: {executor: 24792, dashboard: 29123}\n"))
+	executor, dashboard := freePorts(t)
+	m.write("hermes-box.yaml", fmt.Appendf(nil, "schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard))
 	m.write("hermes-box.lock", m.mirror(lockFixture(t)))
 	return m
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,8 +32,12 @@ func TestScripts(t *testing.T) {
 		Dir:       "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "hb")
-			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima")
-			return os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.lock"), lockFixture(t), 0o644)
+			executor, dashboard := freePorts(t)
+			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima",
+				fmt.Sprint("PORT=", executor))
+			config := fmt.Sprintf("schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard)
+			return errors.Join(os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.lock"), lockFixture(t), 0o644),
+				os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.yaml"), []byte(config), 0o644))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"inject": inject, "port": hold, "edit": edit, "touch-future": touchFuture,
