@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 
@@ -47,7 +48,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if a.remote && errors.As(err, &exit) {
 		return exit.Status
 	}
-	if !a.began { // cobra refused before any command of ours ran
+	if !a.began { // cobra refused before any command of ours ran, and read no flags
+		a.json = slices.Contains(args, "--json")
 		err = fault.New(fault.InvalidInput, "%w", err).Hint("%s --help", cmd.CommandPath())
 	}
 	if ctx.Err() != nil && fault.CodeOf(err) != fault.Interrupted {
@@ -68,7 +70,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(sig) { // nohup means it
+			signal.Notify(ch, sig)
+		}
+	}
+	// A reader that has gone is an error of the write, not a death in the middle of an operation.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var ended atomic.Bool
 	go func() {
 		for range ch {

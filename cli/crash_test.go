@@ -279,6 +279,13 @@ func TestDestroyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 			t.Fatalf("after %s the process was not killed: %v", step, err)
 		}
 		if step != "forget" {
+			before := m.left()
+			if _, stderr, err := m.run("create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror")); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
+				t.Errorf("create after a destroy cut off at %s: %v %s", step, err, stderr)
+			}
+			if left := m.left(); !slices.Equal(left, before) {
+				t.Errorf("create ended the destroy cut off at %s: %v, was %v", step, left, before)
+			}
 			if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
 				t.Errorf("start after a destroy cut off at %s: %v %s", step, err, stderr)
 			}
@@ -302,6 +309,73 @@ func (m *machine) makeVM(name, disk string) {
 	c.Stdin = strings.NewReader("images: [{location: /etc/hostname}]\nadditionalDisks: [{name: " + disk + ", format: false}]\n")
 	if out, err := c.CombinedOutput(); err != nil {
 		m.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// A destroy that was cut off before it removed anything is forgotten, not finished.
+func TestDestroyCutOffAtOnceLosesNothing(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	m.write("home/boxes/main.operation", []byte(`{"operation":"destroy","started":"2026-01-01T00:00:00Z","step":"vm","made":["disk","vm"]}`))
+	if out, _, _ := m.run("create", "--json"); !strings.Contains(out, `"code":"already_exists"`) {
+		t.Errorf("create says %s", out)
+	}
+	if left := m.left(); !slices.Equal(left, []string{"main.json", "disk main-data", "vm main"}) {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// What could not be undone stays on record, so that the next command can.
+func TestFailedUndoIsRecoveredByTheNext(t *testing.T) {
+	m := newMachine(t)
+	real := m.limactl
+	flag := filepath.Join(m.dir, "delete-fails")
+	m.limactl = filepath.Join(m.dir, "bin", "wrapped")
+	m.write("bin/wrapped", fmt.Appendf(nil, "#!/bin/sh\nfor a; do [ \"$a\" = delete ] && [ -e %s ] && { echo no >&2; exit 1; }; done\nexec %s \"$@\"\n", flag, real))
+	m.write("delete-fails", nil)
+	if err := os.Chmod(m.limactl, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror")}
+	if _, stderr, err := m.run(args...); err == nil || !strings.Contains(stderr, "could not undo") {
+		t.Fatalf("create whose undo fails: %v %s", err, stderr)
+	}
+	if left := m.left(); !slices.Contains(left, "main.json") || !slices.Contains(left, "vm main") {
+		t.Fatalf("left: %v", left)
+	}
+	os.Remove(flag)
+	if _, stderr, err := m.run(args...); err == nil || !strings.Contains(stderr, "helper") {
+		t.Errorf("the next create: %v %s", err, stderr)
+	}
+	if left := m.left(); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// What a command in the box is given may be a secret: the logs hold none of it.
+func TestNoSecretInTheLogs(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
+		t.Fatal(err, stderr)
+	}
+	m.write("home/logs/commands.ndjson", nil)
+	out, stderr, err := m.run("exec", "--", "printf", "%s", "sw0rdfish") // fails for want of /workspace: it is logged all the same
+	t.Logf("%q %q %v", out, stderr, err)
+	found := false
+	err = filepath.WalkDir(filepath.Join(m.dir, "home"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		data, _ := os.ReadFile(path)
+		found = found || strings.HasSuffix(path, "commands.ndjson") && bytes.Contains(data, []byte("ssh -F"))
+		if bytes.Contains(data, []byte("sw0rdfish")) {
+			t.Errorf("%s holds the secret", path)
+		}
+		return nil
+	})
+	if err != nil || !found {
+		t.Errorf("no ssh in the command log: %v", err)
 	}
 }
 

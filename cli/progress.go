@@ -95,7 +95,10 @@ func (p *progress) event(e ops.Event) {
 	case ops.Failed:
 		delete(p.running, e.Step)
 		p.print(fmt.Sprintf("%s %s %s", p.style.red("✗"), e.Title, p.style.dim(seconds(e.Seconds))))
+	case ops.Undoing:
+		p.running[e.Step] = &running{title: "undo: " + e.Title, begun: time.Now()}
 	case ops.Undone:
+		delete(p.running, e.Step)
 		if e.Error != "" {
 			p.print(fmt.Sprintf("%s could not undo: %s: %s", p.style.red("✗"), e.Title, e.Error))
 		} else {

@@ -28,8 +28,10 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Condition: func(cond string) (bool, error) { return cond == runtime.GOARCH, nil },
-		Dir:       "testdata/script",
+		Condition: func(cond string) (bool, error) {
+			return cond == runtime.GOARCH || cond == "root" && os.Geteuid() == 0, nil
+		},
+		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "hb")
 			executor, dashboard := freePorts(t)
@@ -40,7 +42,14 @@ func TestScripts(t *testing.T) {
 				os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.yaml"), []byte(config), 0o644))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"inject": inject, "port": hold, "edit": edit, "touch-future": touchFuture,
+			"port": hold, "edit": edit, "touch-future": touchFuture,
+			"first-of-path": func(ts *testscript.TestScript, _ bool, _ []string) {
+				first, _, _ := strings.Cut(ts.Getenv("PATH"), ":")
+				ts.Setenv("PATH", first)
+			},
+			"chown-nobody": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(os.Chown(ts.MkAbs(args[0]), 65534, 65534))
+			},
 		},
 	})
 }
@@ -53,13 +62,6 @@ func lockFixture(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// inject switches a fault of the rehearsal limactl on.
-func inject(ts *testscript.TestScript, _ bool, args []string) {
-	for _, fault := range args {
-		ts.Check(rehearsal.Inject(ts.Getenv("LIMA"), rehearsal.Fault(fault)))
-	}
 }
 
 // hold takes a port of loopback for the rest of the script.

@@ -115,7 +115,7 @@ func (a *app) open() *cobra.Command {
 			if len(args) == 1 {
 				service = args[0]
 			}
-			url, err := b.URL(service)
+			url, err := b.Open(cmd.Context(), service)
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package limactl
 import (
 	"context"
 	"os/exec"
+	"syscall"
 
 	"al.essio.dev/pkg/shellescape"
 )
@@ -25,6 +26,7 @@ func (c *Client) Attach(ctx context.Context, instance string, args []string) (*e
 	}
 	cmd := exec.CommandContext(ctx, program, options...)
 	cmd.Env = c.env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that ssh puts the terminal back
 	cmd.WaitDelay = grace
 	return cmd, nil
 }

@@ -29,5 +29,11 @@ func become(who identity) error {
 	if err := syscall.Setuid(who.uid); err != nil {
 		return fmt.Errorf("become user %s: %w", who.name, err)
 	}
-	return fmt.Errorf("become user %s: %w", who.name, syscall.Exec(exe, os.Args, who.environment(os.Environ())))
+	err = syscall.Exec(exe, os.Args, who.environment(os.Environ()))
+	return &Error{
+		Message: fmt.Sprintf("%s cannot run %s: %v", who.name, exe, err),
+		Do:      fmt.Sprintf("put hermes-box and its config where the user %s can read them, such as /srv", who.name),
+		Kind:    "preflight_failed",
+		Err:     err,
+	}
 }

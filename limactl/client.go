@@ -45,6 +45,7 @@ type Client struct {
 	env     []string
 	probe   func() Accel  // of this host; replaced in tests
 	connect time.Duration // connectLimit, shorter in tests
+	silence time.Duration // silenceLimit, shorter in tests
 }
 
 // New makes a client. Nothing is looked up or run before the first call.
@@ -59,7 +60,7 @@ func New(c Config) *Client {
 			env = append(env, kv)
 		}
 	}
-	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: Acceleration, connect: connectLimit}
+	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: Acceleration, connect: connectLimit, silence: silenceLimit}
 }
 
 // Home is the LIMA_HOME.

@@ -81,7 +81,7 @@ printf '%s+' "$hb_m" >&2; printf '%s+' "$hb_m"
 (trap '' HUP PIPE TERM
 [ -n "$BASH_VERSION" ] && exec 3<>/dev/ptmx
 while { [ -n "$BASH_VERSION" ] && read -r -t 5 -u 3 hb_s; [ $? -gt 128 ]; } || sleep 5 >/dev/null
-do printf '%s.' "$hb_m" || { kill -s HUP 0; sleep 2; kill -s KILL 0; }
+do kill -0 $$ || kill -s KILL 0; printf '%s.' "$hb_m" || { kill -s HUP 0; sleep 2; kill -s KILL 0; }
 done) </dev/null 2>/dev/null & hb_w=$!
 read -r hb_s || { kill -s KILL $hb_w; exit 255; }
 (if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi; exec "$@")
@@ -145,7 +145,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	// The watch ends an attempt that says nothing: first for want of a connection, then of a sign of life.
 	watch := time.AfterFunc(c.connect, func() { cancel(fmt.Errorf("no answer: %w", ErrTimeout)) })
 	defer watch.Stop()
-	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{}), alive: func() { watch.Reset(silenceLimit) }, ended: func() { watch.Stop() }}
+	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{}), alive: func() { watch.Reset(c.silence) }, ended: func() { watch.Stop() }}
 	diag := &markWriter{mark: s.mark, w: e.Stderr, begun: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = out, diag
 	if e.TTY {

@@ -353,3 +353,15 @@ func awaitGone(t *testing.T, c *Client, box string, pid int) {
 		t.Fatalf("pid %d still runs: %v", pid, err)
 	}
 }
+
+// Where the shell around the command dies, as the OOM killer may have it, nobody is left to tell the command's end:
+// the signs of life must not go on without it.
+func TestExecEndsWhenTheRemoteShellDies(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	c.silence = 8 * time.Second // signs of life come every five
+	_, _, err := capture(t.Context(), c, "main", Exec{Args: []string{"sh", "-c", "kill -KILL $PPID; sleep 600"}})
+	if err == nil {
+		t.Error("a command whose end nobody told ended well")
+	}
+}

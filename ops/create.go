@@ -2,9 +2,12 @@ package ops
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
@@ -69,6 +72,16 @@ func (c *creation) making(step string) error {
 	return c.Home.SaveJournal(c.Name(), c.journal)
 }
 
+// unlessForeign strikes from the journal what turns out to be there already: somebody else has made it since we
+// looked, and it is not ours to remove.
+func (c *creation) unlessForeign(step string, err error) error {
+	if !errors.Is(err, limactl.ErrExists) {
+		return err
+	}
+	c.journal.Made = slices.DeleteFunc(c.journal.Made, func(made string) bool { return made == step })
+	return errors.Join(err, c.Home.SaveJournal(c.Name(), c.journal))
+}
+
 func (c *creation) claim(context.Context, *Progress) error {
 	c.journal = &store.Journal{Operation: "create", Started: time.Now().UTC()}
 	if err := c.making("claim"); err != nil {
@@ -105,7 +118,7 @@ func (c *creation) makeDisk(ctx context.Context, _ *Progress) error {
 	if err := c.making("disk"); err != nil {
 		return err
 	}
-	return c.Lima.CreateDisk(ctx, c.Record.Disk, c.Config.VM.DataDisk)
+	return c.unlessForeign("disk", c.Lima.CreateDisk(ctx, c.Record.Disk, c.Config.VM.DataDisk))
 }
 
 func (c *creation) removeDisk(ctx context.Context) error {
@@ -127,7 +140,7 @@ func (c *creation) makeVM(ctx context.Context, p *Progress) error {
 	if err := c.making("vm"); err != nil {
 		return err
 	}
-	return c.Lima.Create(ctx, c.Record.Instance, yaml)
+	return c.unlessForeign("vm", c.Lima.Create(ctx, c.Record.Instance, yaml))
 }
 
 func (c *creation) removeVM(ctx context.Context) error {

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"hermes-box/ops/fault"
@@ -27,8 +28,8 @@ func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 	}
 	result := &Destroyed{}
 	err := b.change(ctx, "destroy", sink, func(ctx context.Context) (Plan, error) {
-		if b.Record == nil { // recovery has just finished an earlier destroy, or undone a create
-			return Plan{}, nil
+		if b.Record == nil { // recovery has undone a create, or an earlier destroy had only its journal left
+			return Plan{}, b.Home.RemoveJournal(b.Name())
 		}
 		result.Instance, result.Disk = b.Record.Instance, b.Record.Disk
 		return b.destroyPlan(&store.Journal{Operation: "destroy", Started: time.Now().UTC(), Made: []string{"disk", "vm"}}), nil
@@ -43,7 +44,8 @@ func (b *Box) destroyPlan(j *store.Journal) Plan {
 	at := func(step string, do func(context.Context) error) func(context.Context, *Progress) error {
 		return func(ctx context.Context, _ *Progress) error {
 			j.Step = step
-			if err := b.Home.SaveJournal(b.Name(), j); err != nil {
+			// A full disk must not keep anyone from making room: destroy can be run again without its journal.
+			if err := b.Home.SaveJournal(b.Name(), j); err != nil && !errors.Is(err, syscall.ENOSPC) {
 				return err
 			}
 			return do(ctx)
@@ -51,26 +53,24 @@ func (b *Box) destroyPlan(j *store.Journal) Plan {
 	}
 	rec := b.Record
 	return Plan{Steps: []Step{
-		{ID: "vm", Title: "remove the VM", Do: at("vm", func(ctx context.Context) error { return b.deleteVM(ctx, rec.Instance) })},
+		{ID: "vm", Title: "remove the VM", Undo: b.keepWhole,
+			Do: at("vm", func(ctx context.Context) error { return b.deleteVM(ctx, rec.Instance) })},
 		{ID: "disk", Title: "remove the data disk", Do: at("disk", func(ctx context.Context) error { return b.deleteDisk(ctx, rec.Disk) })},
 		{ID: "forget", Title: "forget the box", Do: at("forget", func(context.Context) error { return b.forget() })},
 	}}
 }
 
+// keepWhole forgets a destroy that has removed nothing.
+func (b *Box) keepWhole(ctx context.Context) error {
+	if whole, err := b.whole(ctx); err != nil || !whole {
+		return err
+	}
+	return b.Home.RemoveJournal(b.Name())
+}
+
 func (b *Box) forget() error {
 	b.Record = nil
 	return errors.Join(b.Home.RemoveRecord(b.Name()), b.Home.RemoveJournal(b.Name()))
-}
-
-// finishDestroy ends a destroy whose process died: whatever it had still to remove is removed.
-func (b *Box) finishDestroy(ctx context.Context, j *store.Journal) error {
-	if rec, err := b.Home.Record(b.Name()); err == nil {
-		b.Record = rec
-		return b.destroyPlan(j).Run(ctx, nil)
-	} else if !errors.Is(err, store.ErrNoBox) {
-		return err
-	}
-	return b.forget()
 }
 
 func (b *Box) noJournal() bool {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -116,7 +117,7 @@ func (in *insideChecks) checkVM(ctx context.Context) Check {
 	case limactl.Stopped:
 		return warn("stopped", "hermes-box start")
 	case limactl.Absent:
-		return fail("the VM is gone; the data disk is kept", "hermes-box destroy --force, then create")
+		return fail("the VM is gone", "the data is on disk "+in.Record.Disk+": do not destroy the box if you need it")
 	}
 	return fail(string(vm.State)+": "+vm.Cause, "hermes-box stop --force, then hermes-box start")
 }
@@ -207,10 +208,14 @@ func (in *insideChecks) checkDNS(ctx context.Context) Check {
 func (in *insideChecks) checkNoAgent(ctx context.Context) Check {
 	var out tail
 	err := in.Lima.Exec(ctx, in.Record.Instance, limactl.Exec{Args: []string{"printenv", "SSH_AUTH_SOCK"}, Stdout: &out})
-	if err == nil {
+	var exit *limactl.ExitError
+	switch {
+	case err == nil:
 		return fail("an ssh agent reaches into the box: "+out.String(), "remove ForwardAgent for it from your ssh configuration")
+	case errors.As(err, &exit) && exit.Status == 1:
+		return pass("no agent in the box")
 	}
-	return pass("no agent in the box")
+	return unknown(err, "hermes-box exec -- printenv SSH_AUTH_SOCK")
 }
 
 func (in *insideChecks) checkNoMounts(ctx context.Context) Check {
@@ -219,10 +224,11 @@ func (in *insideChecks) checkNoMounts(ctx context.Context) Check {
 		Args: []string{"findmnt", "-rno", "TARGET", "-t", "virtiofs,9p,fuse.sshfs,nfs,nfs4,cifs"}, Stdout: &out,
 	})
 	if out.String() != "" {
-		return fail("the box sees directories of this machine: "+out.String(), "hermes-box destroy, then create")
+		return fail("the box sees directories of this machine: "+out.String(), "take the mounts out of lima.yaml in "+in.Home.Lima())
 	}
-	if exit, ok := err.(*limactl.ExitError); err != nil && (!ok || exit.Status != 1) {
-		return unknown(err, "")
+	var exit *limactl.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.Status != 1) {
+		return unknown(err, "hermes-box exec -- findmnt")
 	}
 	return pass("none")
 }
@@ -257,6 +263,9 @@ func (in *insideChecks) checkLoopback(ctx context.Context) Check {
 			}
 			tried++
 		}
+	}
+	if tried == 0 {
+		return pass("this machine has no other address")
 	}
 	return pass(fmt.Sprintf("%d other addresses and ports refuse", tried))
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
@@ -84,7 +85,11 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 		var m protocol.Message
 		dec := json.NewDecoder(bytes.NewReader(line))
 		dec.DisallowUnknownFields()
+		cut := err != nil // the connection ended within the line
 		if err := dec.Decode(&m); err != nil {
+			if cut {
+				return errNoAnswer
+			}
 			return fault.New(fault.ExternalFailed, "the helper in the box speaks another language: %w", err).
 				Hint("hermes-box and the box are of different versions")
 		}
@@ -105,9 +110,10 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 }
 
 func guestError(e *protocol.Error) error {
-	code := fault.Code(e.Code)
-	if code == "" {
-		code = fault.ExternalFailed
+	code := fault.ExternalFailed // also for what would be ours to say: a wrong call, an interruption
+	switch c := fault.Code(e.Code); c {
+	case fault.IntegrityFailed, fault.HealthFailed, fault.PreflightFailed, fault.Busy:
+		code = c
 	}
 	where := ""
 	if e.Component != "" {
@@ -140,7 +146,7 @@ func relay(p *Progress) func(protocol.Event) {
 
 // ensureHelper puts the helper this program carries into the box, unless that very one is there already.
 func (b *Box) ensureHelper(ctx context.Context) error {
-	helper, err := b.Helper(b.Lock.Arch)
+	helper, err := b.Helper(runtime.GOARCH) // the guest has the host's
 	if err != nil {
 		return err
 	}
@@ -166,7 +172,7 @@ func (b *Box) ensureHelper(ctx context.Context) error {
 	}
 	if hello.Protocol != protocol.Version {
 		return fault.New(fault.IntegrityFailed, "the helper in the box speaks protocol %d, this program %d", hello.Protocol, protocol.Version).
-			Hint("make build, then try again")
+			Hint("hermes-box stop, then hermes-box start")
 	}
 	return nil
 }

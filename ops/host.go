@@ -45,19 +45,25 @@ func (h *Host) Open(path string) (*Box, error) {
 	}
 	b := &Box{Host: h, Home: store.Look(h.Dir), Config: cfg}
 	b.Lock, b.LockErr = lock.Load(LockPath(cfg))
-	rec, err := b.Home.Record(cfg.Name)
+	return b, b.load()
+}
+
+// load reads the host's record of the box.
+func (b *Box) load() error {
+	b.Record = nil
+	rec, err := b.Home.Record(b.Name())
 	switch {
 	case errors.Is(err, store.ErrNoBox):
+		return nil
 	case err != nil:
-		return nil, err
-	case rec.ConfigDir != cfg.Dir:
-		return nil, fault.New(fault.AlreadyExists, "box %q belongs to %s, not to %s", cfg.Name, rec.ConfigDir, cfg.Dir).
-			Hint("choose another name in %s, or work from %s", cfg.Path, rec.ConfigDir).
+		return err
+	case rec.ConfigDir != b.Config.Dir:
+		return fault.New(fault.AlreadyExists, "box %q belongs to %s, not to %s", b.Name(), rec.ConfigDir, b.Config.Dir).
+			Hint("choose another name in %s, or work from %s", b.Config.Path, rec.ConfigDir).
 			Detail("config_dir", rec.ConfigDir)
-	default:
-		b.Record = rec
 	}
-	return b, nil
+	b.Record = rec
+	return nil
 }
 
 // LockPath is where the lock of a config is.
@@ -101,14 +107,18 @@ func (b *Box) running(ctx context.Context) error {
 	case limactl.Running:
 		return nil
 	case limactl.Absent:
-		return fault.New(fault.NotFound, "the VM of box %q is gone; its data disk %q is kept", b.Name(), b.Record.Disk).
-			Hint("hermes-box doctor shows what is there")
+		return b.vmGone()
 	case limactl.Stopped:
 		return fault.New(fault.PreflightFailed, "box %q is stopped", b.Name()).Hint("hermes-box start")
 	default:
 		return fault.New(fault.PreflightFailed, "box %q is %s: %s", b.Name(), in.State, in.Cause).
 			Hint("hermes-box doctor")
 	}
+}
+
+func (b *Box) vmGone() error {
+	return fault.New(fault.NotFound, "the VM of box %q is gone", b.Name()).
+		Hint("hermes-box doctor shows what is left; its data is on disk %s", b.Record.Disk)
 }
 
 // change runs an operation that changes the box: it takes the box's lock, recovers what an earlier one left
@@ -119,11 +129,18 @@ func (b *Box) change(ctx context.Context, operation string, sink Sink, prepare f
 		return err
 	}
 	b.Home = home
-	held, err := home.Lock(b.Name())
+	held, err := home.Lock(b.Name(), operation)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, held.Unlock()) }()
+	defer func() {
+		if unlockErr := held.Unlock(); err == nil {
+			err = unlockErr
+		}
+	}()
+	if err := b.load(); err != nil { // what was read before may be of before another operation
+		return err
+	}
 	if err := b.recover(ctx, operation); err != nil {
 		return err
 	}

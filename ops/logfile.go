@@ -2,8 +2,11 @@ package ops
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,8 +39,9 @@ func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 // commandLogSize is when the command log is moved aside, replacing the one moved before.
 const commandLogSize = 4 << 20
 
-// CommandLog appends every run of limactl and ssh to one file, for `logs commands`. Arguments hold no secrets:
-// those travel on stdin, which is never logged. A home that is not there yet is not made for its sake.
+// CommandLog appends every run of limactl and ssh to one file, for `logs commands`. What a command run in the box is
+// given may be anybody's secret: of that only the length is kept. A home that is not there yet is not made for its
+// sake.
 func CommandLog(home string) func(limactl.Command) {
 	path := commandLog(home)
 	var mu sync.Mutex
@@ -52,8 +56,30 @@ func CommandLog(home string) func(limactl.Command) {
 			return
 		}
 		defer f.Close()
-		json.NewEncoder(f).Encode(c)
+		json.NewEncoder(f).Encode(entry(c))
 	}
+}
+
+// logEntry is a line of the command log.
+type logEntry struct {
+	Time    time.Time `json:"time"`
+	Command string    `json:"command"`
+	Seconds float64   `json:"seconds"`
+	Status  int       `json:"status"`
+	Error   string    `json:"error,omitempty"`
+	Stderr  string    `json:"stderr,omitempty"`
+}
+
+func entry(c limactl.Command) logEntry {
+	args := slices.Clone(c.Args)
+	if i := slices.Index(args, "--"); i >= 0 && i+2 < len(args) && filepath.Base(args[0]) == "ssh" {
+		args = append(args[:i+2], fmt.Sprintf("<%d bytes>", len(strings.Join(args[i+2:], " "))))
+	}
+	e := logEntry{time.Now().UTC(), strings.Join(args, " "), c.Duration.Seconds(), c.Status, "", c.Stderr}
+	if c.Err != nil {
+		e.Error = c.Err.Error()
+	}
+	return e
 }
 
 func commandLog(home string) string { return filepath.Join(home, "logs", "commands.ndjson") }

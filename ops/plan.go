@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -33,8 +32,8 @@ type Plan struct {
 const undoBound = 5 * time.Minute
 
 // Run does the steps. When one fails or the context ends, those begun are undone in reverse, also the failed
-// one: a step must be able to undo what it half did. The error is that of the step; what could not be undone is
-// added to it.
+// one: a step must be able to undo what it half did. Where undoing one fails, those before it stay: they are what
+// the next command recovers by. The error is that of the step; what could not be undone is added to it.
 func (p Plan) Run(ctx context.Context, sink Sink) error {
 	s := &stream{operation: p.Operation, box: p.Box, sink: sink}
 	info := make([]StepInfo, len(p.Steps))
@@ -93,30 +92,25 @@ func (p Plan) runGroup(ctx context.Context, s *stream, steps []Step) error {
 	return first
 }
 
-func (p Plan) runStep(ctx context.Context, s *stream, st Step) (err error) {
+func (p Plan) runStep(ctx context.Context, s *stream, st Step) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	begun := time.Now()
 	s.emit(Event{Kind: Started, Step: st.ID, Title: st.Title})
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("step %s: panic: %v\n%s", st.ID, r, debug.Stack())
-		}
-		e := Event{Kind: Done, Step: st.ID, Title: st.Title, Seconds: time.Since(begun).Seconds()}
-		if err != nil {
-			e.Kind, e.Error = Failed, err.Error()
-		}
-		s.emit(e)
-		if err == nil && p.AfterStep != nil {
-			p.AfterStep(st.ID)
-		}
-	}()
-	return st.Do(ctx, &Progress{stream: s, step: st})
+	err := guarded(func() error { return st.Do(ctx, &Progress{stream: s, step: st}) })
+	e := Event{Kind: Done, Step: st.ID, Title: st.Title, Seconds: time.Since(begun).Seconds()}
+	if err != nil {
+		e.Kind, e.Error = Failed, err.Error()
+	}
+	s.emit(e)
+	if err == nil && p.AfterStep != nil {
+		p.AfterStep(st.ID)
+	}
+	return err
 }
 
 func (p Plan) undo(ctx context.Context, s *stream, started []Step) error {
-	var failures []error
 	for i := len(started) - 1; i >= 0; i-- {
 		st := started[i]
 		if st.Undo == nil {
@@ -124,14 +118,25 @@ func (p Plan) undo(ctx context.Context, s *stream, started []Step) error {
 		}
 		s.emit(Event{Kind: Undoing, Step: st.ID, Title: st.Title})
 		uctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoBound)
-		err := st.Undo(uctx)
+		err := guarded(func() error { return st.Undo(uctx) })
 		cancel()
 		e := Event{Kind: Undone, Step: st.ID, Title: st.Title}
 		if err != nil {
 			e.Error = err.Error()
-			failures = append(failures, fmt.Errorf("could not undo %q: %w", st.Title, err))
+			s.emit(e)
+			return fmt.Errorf("could not undo %q: %w", st.Title, err)
 		}
 		s.emit(e)
 	}
-	return errors.Join(failures...)
+	return nil
+}
+
+// guarded makes a panic an error.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return do()
 }

@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"hermes-box/limactl"
 	"hermes-box/ops/lock"
+	"hermes-box/ops/store"
 )
 
 // Preflight looks at all that create needs of this machine, and changes nothing.
@@ -32,6 +34,7 @@ func (b *Box) preflight() []probe {
 		{"platform", "platform", b.checkPlatform},
 		{"lima", "Lima", b.checkLima},
 		{"virtualization", "virtualization", b.checkVirtualization},
+		{"ssh", "ssh", checkSSH},
 		{"path", "state directory", b.checkPath},
 		{"clock", "clock of this machine", b.checkHostClock},
 		{"vm-name", "VM name", b.checkInstanceFree},
@@ -117,7 +120,22 @@ func (b *Box) checkVirtualization(context.Context) Check {
 	return pass("QEMU with " + a.Name)
 }
 
+func checkSSH(context.Context) Check {
+	for _, p := range []string{"ssh", "ssh-keygen"} {
+		if _, err := exec.LookPath(p); err != nil {
+			return fail(p+" is not installed", "apt-get install openssh-client")
+		}
+	}
+	return pass("OpenSSH")
+}
+
 func (b *Box) checkPath(context.Context) Check {
+	if strings.ContainsAny(b.Dir, `,"%`) { // qemu's options and ssh's ControlPath take them for their own
+		return fail(b.Dir+" has a comma, quote or percent sign in it", "set HERMES_BOX_HOME to a path without")
+	}
+	if err := store.Check(b.Dir); err != nil {
+		return failed(err)
+	}
 	if err := limactl.CheckHome(b.Home.Lima(), b.Name()); err != nil {
 		return fail(err.Error(), "set HERMES_BOX_HOME to a shorter path, such as /var/tmp/hb")
 	}

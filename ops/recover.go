@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"hermes-box/limactl"
 	"hermes-box/ops/fault"
@@ -15,8 +14,8 @@ import (
 // recover finishes or undoes what an earlier operation left half done when its process died. It runs with the
 // box's lock held, before anything else.
 //
-// A create is undone: what its journal names is removed. A destroy can only be finished, and is, unless the
-// command now asked for would work on what is left.
+// A create is undone: what its journal names is removed. A destroy that has removed nothing yet is forgotten; one
+// that has is ended by another destroy alone: no other command deletes what is left of the data.
 func (b *Box) recover(ctx context.Context, operation string) error {
 	j, err := b.Home.Journal(b.Name())
 	if err != nil || j == nil {
@@ -25,12 +24,35 @@ func (b *Box) recover(ctx context.Context, operation string) error {
 	switch {
 	case j.Operation == "create":
 		return b.undoCreate(ctx, j)
-	case j.Operation == "destroy" && (operation == "destroy" || operation == "create"):
-		return b.finishDestroy(ctx, j)
-	default:
-		return fault.New(fault.PreflightFailed, "%s of box %q was cut off at %q", j.Operation, b.Name(), j.Step).
-			Hint("hermes-box %s --force ends it", j.Operation)
+	case operation == j.Operation:
+		return nil // it goes over the same ground again
+	case b.Record == nil:
+		return b.Home.RemoveJournal(b.Name()) // only its end was missing
 	}
+	whole, err := b.whole(ctx)
+	if err != nil {
+		return err
+	}
+	if whole {
+		return b.Home.RemoveJournal(b.Name())
+	}
+	return fault.New(fault.PreflightFailed, "%s of box %q was cut off at %q", j.Operation, b.Name(), j.Step).
+		Hint("hermes-box %s --force ends it", j.Operation)
+}
+
+// whole is whether both the VM and the data disk of the box are there.
+func (b *Box) whole(ctx context.Context) (bool, error) {
+	if b.Record == nil {
+		return false, nil
+	}
+	_, vmErr := b.Lima.Instance(ctx, b.Record.Instance)
+	_, diskErr := b.Lima.Disk(ctx, b.Record.Disk)
+	for _, err := range []error{vmErr, diskErr} {
+		if errors.Is(err, limactl.ErrNotFound) {
+			return false, nil
+		}
+	}
+	return vmErr == nil && diskErr == nil, errors.Join(vmErr, diskErr)
 }
 
 func (b *Box) undoCreate(ctx context.Context, j *store.Journal) error {
@@ -70,22 +92,17 @@ func (b *Box) removeMade(ctx context.Context, what string, rec *store.Record, j 
 	return nil
 }
 
-// stopBound is the most that stopping a VM by force may take.
-const stopBound = time.Minute
-
-// deleteVM removes a VM by its exact name, running or not.
+// deleteVM removes a VM by its exact name, running or not. It is not shut down first: nothing in it is kept.
 func (b *Box) deleteVM(ctx context.Context, name string) error {
-	in, err := b.Lima.Instance(ctx, name)
+	_, err := b.Lima.Instance(ctx, name)
 	if errors.Is(err, limactl.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if in.State != limactl.Stopped && in.State != limactl.Absent {
-		if err := b.Lima.Stop(ctx, name, true, stopBound); err != nil {
-			return err
-		}
+	if err := b.Lima.Kill(ctx, name); err != nil {
+		return err
 	}
 	return b.Lima.Delete(ctx, name)
 }

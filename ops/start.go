@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -29,10 +30,13 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 			return Plan{}, err
 		}
 		if in.State == limactl.Absent {
-			return Plan{}, fault.New(fault.NotFound, "the VM of box %q is gone; its data disk %q is kept", b.Name(), b.Record.Disk).
-				Hint("hermes-box doctor shows what is there")
+			return Plan{}, b.vmGone()
 		}
-		if in.State == limactl.Running {
+		switch in.State {
+		case limactl.Degraded:
+			return Plan{}, fault.New(fault.PreflightFailed, "box %q is degraded: %s", b.Name(), in.Cause).
+				Hint("hermes-box stop, or hermes-box stop --force if it does not answer; then hermes-box start")
+		case limactl.Running:
 			if s, err := b.look(ctx); err == nil && sound(s) {
 				result.Already, result.Status = true, s
 				return Plan{}, nil
@@ -50,7 +54,9 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 
 func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 	var steps []Step
-	booted := false // a VM that came up stays up, whatever its services do: it can be looked into
+	// Only a VM that this start has begun to boot is stopped again. One that came up stays up, whatever its services
+	// do: it can be looked into.
+	booted := in.State != limactl.Stopped
 	if in.State != limactl.Running {
 		steps = append(steps,
 			Step{ID: "ports", Title: "check the ports", Do: func(ctx context.Context, _ *Progress) error {
@@ -70,11 +76,15 @@ func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 				if booted {
 					return nil
 				}
-				return b.Lima.Stop(ctx, b.Record.Instance, true, stopBound)
+				return b.Lima.Kill(ctx, b.Record.Instance)
 			}})
 	}
 	return Plan{Steps: append(steps,
 		Step{ID: "services", Title: "start the services", Do: func(ctx context.Context, p *Progress) error {
+			// The helper is part of this program, not of what is installed: both speak the same protocol.
+			if err := b.ensureHelper(ctx); err != nil {
+				return err
+			}
 			return b.ask(ctx, protocol.VerbStart, nil, nil, relay(p))
 		}},
 		Step{ID: "verify", Title: "check the box", Do: func(ctx context.Context, p *Progress) (err error) {
@@ -97,7 +107,7 @@ func sound(s *protocol.Status) bool {
 }
 
 // Stop stops the services, syncs the data disk and stops the VM. A stopped box is left alone. With force the
-// guest is not asked: for a box that no longer answers.
+// guest is not asked and the VM is cut off: for a box that no longer answers.
 func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "stop", sink, func(ctx context.Context) (Plan, error) {
@@ -122,11 +132,13 @@ func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 
 func (b *Box) stopPlan(in limactl.Instance, force bool) Plan {
 	var steps []Step
-	if in.State == limactl.Running && !force {
+	if !force { // also a degraded box is asked: its data may still be in memory
 		steps = append(steps, Step{ID: "quiesce", Title: "stop the services and sync the data disk",
 			Do: func(ctx context.Context, p *Progress) error {
+				ctx, cancel := context.WithTimeout(ctx, quiesceBound)
+				defer cancel()
 				err := b.ask(ctx, protocol.VerbQuiesce, nil, &protocol.Quiesced{}, relay(p))
-				if err != nil && ctx.Err() == nil {
+				if err != nil && !errors.Is(err, context.Canceled) {
 					return fault.New(fault.ExternalFailed, "the box could not be quiesced: %w", err).
 						Hint("hermes-box stop --force stops it without asking it")
 				}
@@ -136,6 +148,15 @@ func (b *Box) stopPlan(in limactl.Instance, force bool) Plan {
 	}
 	return Plan{Steps: append(steps, Step{ID: "stop", Title: "stop the VM",
 		Do: func(ctx context.Context, _ *Progress) error {
-			return b.Lima.Stop(ctx, b.Record.Instance, force || in.State != limactl.Running, 4*time.Minute)
+			if force {
+				return b.Lima.Kill(ctx, b.Record.Instance)
+			}
+			return b.Lima.Stop(ctx, b.Record.Instance, in.State == limactl.Degraded, stopBound)
 		}})}
 }
+
+// Bounds of a stop. The guest has three minutes to shut down under qemu.
+const (
+	quiesceBound = 4 * time.Minute
+	stopBound    = 4 * time.Minute
+)

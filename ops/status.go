@@ -47,11 +47,15 @@ type Drifted struct {
 // seen is what the host keeps of the last look.
 type seen struct {
 	At     time.Time       `json:"at"`
+	Box    time.Time       `json:"box"` // when the box was created: another box of that name has another
 	Status protocol.Status `json:"status"`
 }
 
-// statusBound is the most that a look into the guest may take.
-const statusBound = 20 * time.Second
+// Bounds of a status: for Lima's word and for the guest's.
+const (
+	limaBound   = 5 * time.Second
+	statusBound = 20 * time.Second
+)
 
 // Status looks at the box: the VM's state and one ssh round trip into it. It takes no lock and changes
 // nothing; a box that is off, or that does not answer, is shown as it was last seen.
@@ -67,8 +71,11 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 		return st, nil
 	}
 	in, live, err := b.observe(ctx)
-	if err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil { // limactl cannot tell; its files and the last look can
+		in.State, in.Cause = b.Lima.Peek(b.Record.Instance), err.Error()
 	}
 	st.State, st.Cause = string(in.State), in.Cause
 	if live != nil {
@@ -101,7 +108,9 @@ func (b *Box) observe(ctx context.Context) (limactl.Instance, *protocol.Status, 
 		s, err := b.look(lookCtx)
 		guest <- answer{s, err}
 	}()
-	in, err := b.instance(ctx)
+	limaCtx, stopLima := context.WithTimeout(ctx, limaBound)
+	defer stopLima()
+	in, err := b.instance(limaCtx)
 	if err != nil {
 		stopLooking()
 		<-guest
@@ -166,14 +175,14 @@ func (b *Box) drift(guest *protocol.Status) []Drifted {
 // remember keeps a status for when the box is off. Losing it is no harm.
 func (b *Box) remember(s *protocol.Status) {
 	if s != nil {
-		_ = b.Home.SaveSeen(b.Name(), seen{time.Now().UTC(), *s})
+		_ = b.Home.SaveSeen(b.Name(), seen{time.Now().UTC(), b.Record.Created, *s})
 	}
 }
 
 func (b *Box) lastSeen() *seen {
 	var raw json.RawMessage
 	var s seen
-	if b.Home.Seen(b.Name(), &raw) != nil || json.Unmarshal(raw, &s) != nil {
+	if b.Home.Seen(b.Name(), &raw) != nil || json.Unmarshal(raw, &s) != nil || !s.Box.Equal(b.Record.Created) {
 		return nil
 	}
 	return &s

@@ -93,7 +93,7 @@ func TestReadAnswer(t *testing.T) {
 		{"events alone", event, "no answer"},
 		{"noise", "motd\n", "another language"},
 		{"a field of another version", `{"result":{},"more":1}` + "\n", "another language"},
-		{"half a line", event + `{"resu`, "another language"},
+		{"half a line", event + `{"resu`, "no answer"},
 	} {
 		var q protocol.Quiesced
 		var events int

@@ -75,11 +75,11 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 	defer cancel()
 	told := map[string]string{}
 	for {
-		status, err := b.look(ctx)
-		if err != nil {
-			return nil, err
-		}
 		waiting := ""
+		status, err := b.look(ctx)
+		if err != nil { // one look may fail: a loaded guest is slow to answer
+			status, waiting = &protocol.Status{}, err.Error()
+		}
 		for _, c := range status.Components {
 			if told[c.Name] != c.State {
 				told[c.Name] = c.State
@@ -97,6 +97,9 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 		}
 		select {
 		case <-ctx.Done():
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return nil, ctx.Err()
+			}
 			return nil, fault.New(fault.HealthFailed, "%s", waiting).
 				Hint("hermes-box logs shows why; hermes-box doctor checks everything")
 		case <-time.After(2 * time.Second):

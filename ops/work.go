@@ -71,6 +71,15 @@ func tailFile(path string, lines int, out io.Writer) error {
 	return err
 }
 
+// Open is the address of a service of a running box.
+func (b *Box) Open(ctx context.Context, service string) (string, error) {
+	url, err := b.URL(service)
+	if err != nil {
+		return "", err
+	}
+	return url, b.running(ctx)
+}
+
 // URL is where a service of the box answers on this machine.
 func (b *Box) URL(service string) (string, error) {
 	switch service {

@@ -88,6 +88,12 @@ func runInside(home, name, command string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 255
 	}
+	// Reaped at once, as sshd does, though what it has started may hold its streams open.
+	ended := make(chan *os.ProcessState, 1)
+	go func() {
+		state, _ := shell.Process.Wait()
+		ended <- state
+	}()
 	if has(home, ConnectLost) {
 		time.AfterFunc(500*time.Millisecond, func() {
 			fmt.Fprintln(os.Stderr, "client_loop: send disconnect: Broken pipe")
@@ -110,9 +116,9 @@ func runInside(home, name, command string) int {
 	go relay(os.Stderr, stderr)
 	<-streams
 	<-streams
-	_ = shell.Wait()
-	if ws, ok := shell.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+	state := <-ended
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 255
 	}
-	return shell.ProcessState.ExitCode()
+	return state.ExitCode()
 }

@@ -2,7 +2,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -97,8 +99,13 @@ func Load(path string) (*Config, error) {
 	}
 	data, err := os.ReadFile(abs)
 	if err != nil {
-		return nil, fault.New(fault.InvalidInput, "read config %s: %w", path, reason(err)).
-			Hint("%s", howToMake(path))
+		f := fault.New(fault.InvalidInput, "read config %s: %w", path, reason(err))
+		if errors.Is(err, fs.ErrNotExist) {
+			f.Hint("%s", howToMake(path))
+		} else {
+			f.Hint("make it readable: chmod a+r %s", shellescape.Quote(path))
+		}
+		return nil, f
 	}
 	// Two ways to the same directory must not look like two owners of a box.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))

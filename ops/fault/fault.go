@@ -77,20 +77,45 @@ func CodeOf(err error) Code {
 	return ExternalFailed
 }
 
-// HintOf finds the hint of err or of what it wraps.
-func HintOf(err error) string {
-	var h interface{ Recovery() string }
-	if errors.As(err, &h) {
-		return h.Recovery()
-	}
-	return ""
+// HintOf finds the first hint of err and of what it wraps: an error on the way that has none hides nothing.
+func HintOf(err error) (hint string) {
+	walk(err, func(err error) bool {
+		if h, ok := err.(interface{ Recovery() string }); ok {
+			hint = h.Recovery()
+		}
+		return hint != ""
+	})
+	return hint
 }
 
-// DetailsOf finds the details of err or of what it wraps.
-func DetailsOf(err error) map[string]any {
-	var d interface{ Details() map[string]any }
-	if errors.As(err, &d) {
-		return d.Details()
+// walk visits err and all it wraps, outermost first, until visit says that it has found what it wants.
+func walk(err error, visit func(error) bool) bool {
+	if err == nil {
+		return false
 	}
-	return nil
+	if visit(err) {
+		return true
+	}
+	switch w := err.(type) {
+	case interface{ Unwrap() error }:
+		return walk(w.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, err := range w.Unwrap() {
+			if walk(err, visit) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// DetailsOf finds the first details of err and of what it wraps.
+func DetailsOf(err error) (details map[string]any) {
+	walk(err, func(err error) bool {
+		if d, ok := err.(interface{ Details() map[string]any }); ok {
+			details = d.Details()
+		}
+		return len(details) > 0
+	})
+	return details
 }

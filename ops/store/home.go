@@ -10,30 +10,26 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"hermes-box/ops/fault"
 )
 
 // Home is the directory that holds everything the host knows, mode 0700.
 type Home string
 
-// Open makes the directory if need be, and checks that it can be written and that nobody else can read it.
+// Open makes the directory if need be, and sees to it that it can be written and that nobody else can read it. A
+// directory that holds other things is refused, not taken over.
 func Open(dir string) (Home, error) {
 	h := Home(dir)
+	if err := Check(dir); err != nil {
+		return "", err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", unwritable(dir, err)
 	}
-	info, err := os.Stat(dir)
-	if err != nil {
+	if err := os.Chmod(dir, 0o700); err != nil {
 		return "", unwritable(dir, err)
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-		return "", fault.New(fault.PreflightFailed, "%s belongs to another user (uid %d)", dir, st.Uid).
-			Hint("run hermes-box as that user, or set HERMES_BOX_HOME to a directory of your own")
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return "", unwritable(dir, err)
-		}
 	}
 	for _, sub := range []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -46,6 +42,44 @@ func Open(dir string) (Home, error) {
 	}
 	probe.Close()
 	return h, os.Remove(probe.Name())
+}
+
+// Check looks whether Open could use the directory, as far as that can be seen without making anything.
+func Check(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		parent := filepath.Dir(dir)
+		for _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist); _, err = os.Stat(parent) {
+			parent = filepath.Dir(parent)
+		}
+		if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
+			return unwritable(dir, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return unwritable(dir, err)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return fault.New(fault.PreflightFailed, "%s belongs to another user (uid %d)", dir, st.Uid).
+			Hint("run hermes-box as that user, or set HERMES_BOX_HOME to a directory of your own")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return unwritable(dir, err)
+	}
+	ours := len(entries) == 0
+	for _, e := range entries {
+		ours = ours || e.Name() == "boxes" || e.Name() == "lima" || e.Name() == "artifacts"
+	}
+	if !ours {
+		return fault.New(fault.PreflightFailed, "%s holds other things than boxes", dir).
+			Hint("set HERMES_BOX_HOME to a directory of its own, such as %s", filepath.Join(dir, "hermes-box"))
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return unwritable(dir, err)
+	}
+	return nil
 }
 
 // Look is Open for a command that only reads: nothing is made, and a missing directory is an empty one.

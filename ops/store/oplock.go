@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -23,9 +22,9 @@ type holder struct {
 	Started time.Time `json:"started"`
 }
 
-// Lock takes the right to change a box, without waiting. If another process has it, the error is busy and
-// names its pid, command and start.
-func (h Home) Lock(box string) (*OpLock, error) {
+// Lock takes the right to change a box for an operation, without waiting. If another process has it, the error is
+// busy and names its pid, operation and start.
+func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	f := flock.New(path, flock.SetPermissions(0o600))
 	ok, err := f.TryLock()
@@ -35,7 +34,7 @@ func (h Home) Lock(box string) (*OpLock, error) {
 	if !ok {
 		return nil, busy(box, path)
 	}
-	me, _ := json.Marshal(holder{os.Getpid(), strings.Join(os.Args, " "), time.Now().UTC()})
+	me, _ := json.Marshal(holder{os.Getpid(), operation, time.Now().UTC()})
 	if err := os.WriteFile(path, me, 0o600); err != nil { // not renamed: the lock is on this very file
 		f.Unlock()
 		return nil, unwritable(path, err)

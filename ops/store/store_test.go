@@ -87,7 +87,7 @@ func TestDamagedRecordIsNeverABox(t *testing.T) {
 // The holder is another process: within one, the operating system's lock would be shared.
 func TestLockTellsTheLoser(t *testing.T) {
 	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
-		if _, err := Home(dir).Lock("main"); err != nil {
+		if _, err := Home(dir).Lock("main", "create"); err != nil {
 			t.Fatal(err)
 		}
 		os.Stdout.WriteString("held\n")
@@ -111,18 +111,18 @@ func TestLockTellsTheLoser(t *testing.T) {
 	if _, err := out.Read(make([]byte, 5)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = h.Lock("main")
-	if fault.CodeOf(err) != fault.Busy || !strings.Contains(err.Error(), "pid") || fault.DetailsOf(err)["pid"] != c.Process.Pid {
+	_, err = h.Lock("main", "create")
+	if fault.CodeOf(err) != fault.Busy || !strings.Contains(err.Error(), "(create)") || fault.DetailsOf(err)["pid"] != c.Process.Pid {
 		t.Errorf("the loser is told: %v %v", err, fault.DetailsOf(err))
 	}
-	if other, err := h.Lock("other"); err != nil {
+	if other, err := h.Lock("other", "create"); err != nil {
 		t.Errorf("another box: %v", err)
 	} else {
 		other.Unlock()
 	}
 	hold.Close()
 	c.Wait()
-	l, err := h.Lock("main")
+	l, err := h.Lock("main", "create")
 	if err != nil {
 		t.Fatalf("after the holder ended: %v", err)
 	}

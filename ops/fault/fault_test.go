@@ -1,0 +1,40 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+)
+
+func TestHintAndDetailsAreFoundBelow(t *testing.T) {
+	inner := New(Busy, "inner").Hint("wait").Detail("pid", 1)
+	for name, err := range map[string]error{
+		"itself":            inner,
+		"wrapped":           fmt.Errorf("outer: %w", inner),
+		"by one without":    New(ExternalFailed, "outer: %w", inner),
+		"joined, second":    errors.Join(io.EOF, inner),
+		"two verbs, second": fmt.Errorf("%w; %w", io.EOF, inner),
+	} {
+		if HintOf(err) != "wait" || DetailsOf(err)["pid"] != 1 {
+			t.Errorf("%s: hint %q, details %v", name, HintOf(err), DetailsOf(err))
+		}
+	}
+	if HintOf(nil) != "" || HintOf(io.EOF) != "" || DetailsOf(io.EOF) != nil {
+		t.Error("a hint out of nothing")
+	}
+}
+
+func TestCodeOf(t *testing.T) {
+	inner := New(Busy, "inner")
+	for want, err := range map[Code]error{
+		Busy:            fmt.Errorf("outer: %w", inner),
+		HealthFailed:    New(HealthFailed, "outer: %w", inner), // the outermost says what it came to
+		ExternalFailed:  io.EOF,
+		IntegrityFailed: errors.Join(io.EOF, New(IntegrityFailed, "x")),
+	} {
+		if got := CodeOf(err); got != want {
+			t.Errorf("%v has code %s, want %s", err, got, want)
+		}
+	}
+}
