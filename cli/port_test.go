@@ -1,23 +1,26 @@
 package cli
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"testing"
 )
 
 func listen(port string) (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:"+port) }
 
-// freePorts are two ports that nothing holds.
+// freePorts are two ports that nothing holds, and below those that the system gives to connections on the way out.
 func freePorts(t testing.TB) (executor, dashboard int) {
 	t.Helper()
-	var ports [2]int
-	for i := range ports {
-		l, err := listen("0")
+	var ports []int
+	for len(ports) < 2 {
+		port := 20000 + rand.IntN(10000)
+		l, err := listen(fmt.Sprint(port))
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, port)
 	}
 	return ports[0], ports[1]
 }

@@ -18,6 +18,10 @@ import (
 // The test binary is also hermes-box, limactl and ssh: scripts find it under these names.
 func TestMain(m *testing.M) {
 	rehearsal.Main()
+	// A program under the race detector sleeps for a second before it ends, and here are many.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
 	testOnlyStayRoot, testOnlyAfterStep = true, crash
 	testscript.Main(m, map[string]func(){
 		"hermes-box": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
@@ -36,7 +40,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "hb")
 			executor, dashboard := freePorts(t)
 			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima",
-				fmt.Sprint("PORT=", executor))
+				fmt.Sprint("PORT=", executor), "GORACE="+os.Getenv("GORACE"))
 			config := fmt.Sprintf("schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard)
 			return errors.Join(os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.lock"), lockFixture(t), 0o644),
 				os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.yaml"), []byte(config), 0o644))

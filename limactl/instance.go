@@ -38,6 +38,7 @@ type Instance struct {
 	Disk    int64 // of the root disk, bytes
 	Disks   []string
 	PID     int    // of the host agent; 0 if none of ours runs
+	Dead    bool   // degraded, and the VM itself does not run: what is left can be killed without loss
 	Raw     string // Lima's own word for the state
 }
 
@@ -158,6 +159,7 @@ func inspect(l listed) Instance {
 		in.PID = f.agent.pid
 	}
 	in.State, in.Cause = judge(l.Status, l.errors, f)
+	in.Dead = in.State == Degraded && !f.driver.ours
 	return in
 }
 

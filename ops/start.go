@@ -32,11 +32,11 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 		if in.State == limactl.Absent {
 			return Plan{}, b.vmGone()
 		}
-		switch in.State {
-		case limactl.Degraded:
+		switch {
+		case in.State == limactl.Degraded && !in.Dead:
 			return Plan{}, fault.New(fault.PreflightFailed, "box %q is degraded: %s", b.Name(), in.Cause).
 				Hint("hermes-box stop, or hermes-box stop --force if it does not answer; then hermes-box start")
-		case limactl.Running:
+		case in.State == limactl.Running:
 			if s, err := b.look(ctx); err == nil && sound(s) {
 				result.Already, result.Status = true, s
 				return Plan{}, nil
@@ -56,7 +56,12 @@ func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 	var steps []Step
 	// Only a VM that this start has begun to boot is stopped again. One that came up stays up, whatever its services
 	// do: it can be looked into.
-	booted := in.State != limactl.Stopped
+	booted := in.State != limactl.Stopped && !in.Dead
+	if in.Dead { // nothing in it can be lost any more, and its host agent still holds the ports
+		steps = append(steps, Step{ID: "clear", Title: "clear what the dead VM has left", Do: func(ctx context.Context, _ *Progress) error {
+			return b.Lima.Kill(ctx, b.Record.Instance)
+		}})
+	}
 	if in.State != limactl.Running {
 		steps = append(steps,
 			Step{ID: "ports", Title: "check the ports", Do: func(ctx context.Context, _ *Progress) error {
