@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -309,6 +311,46 @@ func (m *machine) makeVM(name, disk string) {
 	c.Stdin = strings.NewReader("images: [{location: /etc/hostname}]\nadditionalDisks: [{name: " + disk + ", format: false}]\n")
 	if out, err := c.CombinedOutput(); err != nil {
 		m.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// Killed in the middle of a step, no limactl goes on alone and makes what the next command has looked for in vain.
+func TestCreateKilledWithinLimactl(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux can end the children of a process that was killed")
+	}
+	m := newMachine(t)
+	real, pidFile := m.limactl, filepath.Join(m.dir, "pid")
+	if err := syscall.Mkfifo(pidFile, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.limactl = filepath.Join(m.dir, "bin", "slow")
+	m.write("bin/slow", fmt.Appendf(nil, "#!/bin/sh\nif [ \"$1\" = create ]; then cat >%[1]s.in; echo $$ >%[1]s; sleep 1; exec %[2]s \"$@\" <%[1]s.in; fi\nexec %[2]s \"$@\"\n", pidFile, real))
+	if err := os.Chmod(m.limactl, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := m.cmd("", "create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror"))
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(pidFile) // waits for limactl create to begin
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Process.Kill()
+	c.Wait()
+	for deadline := time.Now().Add(30 * time.Second); syscall.Kill(pid, 0) == nil && time.Now().Before(deadline); {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			break // dead, and waits for somebody to reap it
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if left := m.left(); slices.Contains(left, "vm main") {
+		t.Errorf("limactl went on alone: %v", left)
 	}
 }
 

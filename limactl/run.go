@@ -68,6 +68,7 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 // and what it leaves running on purpose, Lima's host agent, has no terminal to die with.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	dieWithUs(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 }
