@@ -41,12 +41,16 @@ func (a *app) result(command string, v any, text func(p *printer)) error {
 }
 
 func (a *app) printError(command string, err error) {
-	if a.json {
+	if a.json || a.events { // with --events alone stderr stays NDJSON to its last line
 		details := fault.DetailsOf(err)
 		if details == nil {
 			details = map[string]any{}
 		}
-		json.NewEncoder(a.stdout).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: &problem{
+		out := a.stderr
+		if a.json {
+			out = a.stdout
+		}
+		json.NewEncoder(out).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: &problem{
 			Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: fault.HintOf(err), Details: details,
 		}})
 		return

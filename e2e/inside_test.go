@@ -179,8 +179,10 @@ func isolation(t *testing.T, l *lab) {
 	if out := l.run(t, "", "exec", "--", "claude", "update"); !strings.Contains(out.stdout+out.stderr, "disabled") {
 		t.Errorf("claude update: %+v", out)
 	}
-	if out := l.run(t, "", "exec", "--", "hermes", "update"); out.status == 0 {
-		t.Errorf("hermes update: %+v", out)
+	for _, agent := range []string{"hermes", "codex"} {
+		if out := l.run(t, "", "exec", "--", agent, "update"); out.status == 0 {
+			t.Errorf("%s update: %+v", agent, out)
+		}
 	}
 	for _, path := range []string{"/opt/hermes-box/current/claude", "/opt/hermes-box/current/codex", "/opt/hermes-box/current/hermes"} {
 		if out := l.run(t, "", "exec", "--", "touch", path+"/x"); out.status == 0 {

@@ -149,6 +149,9 @@ func (b *Box) change(ctx context.Context, operation string, sink Sink, prepare f
 		return err
 	}
 	plan.Operation, plan.Box, plan.AfterStep = operation, b.Name(), b.AfterStep
+	if len(plan.Steps) == 0 { // nothing to do is nothing to log
+		return plan.Run(ctx, sink)
+	}
 	logged, done := b.logged(operation, sink)
 	defer done()
 	return plan.Run(ctx, logged)

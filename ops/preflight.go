@@ -18,15 +18,6 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Preflight looks at all that create needs of this machine, and changes nothing.
-func (b *Box) Preflight(ctx context.Context) []Check {
-	var all []Check
-	for _, p := range b.preflight() {
-		all = append(all, p.run(ctx))
-	}
-	return all
-}
-
 // preflight are the checks before a create, the cheapest and most telling first.
 func (b *Box) preflight() []probe {
 	return []probe{

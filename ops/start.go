@@ -48,7 +48,8 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 		return nil, err
 	}
 	b.remember(result.Status)
-	result.Drift = b.drift(result.Status)
+	drift := b.drift(result.Status)
+	result.Drift = changes(append(drift.Platform, drift.Components...))
 	return result, nil
 }
 

@@ -130,16 +130,12 @@ func (b *Box) observe(ctx context.Context) (limactl.Instance, *protocol.Status, 
 
 // compare sets desired beside applied and marks what has drifted.
 func (b *Box) compare(st *Status) {
-	drifted := map[string]Drifted{}
-	if applied, err := lock.Parse("applied.lock", []byte(st.Guest.Lock)); err == nil && b.Lock != nil {
-		d := lock.Compare(applied, b.Lock)
-		for _, c := range d.Components {
-			drifted[c.Name] = Drifted(c)
-		}
-		for _, c := range d.Platform {
-			st.Platform = append(st.Platform, Drifted(c))
-		}
+	d := b.drift(st.Guest)
+	drifted := map[string]lock.Change{}
+	for _, c := range d.Components {
+		drifted[c.Name] = c
 	}
+	st.Platform = changes(d.Platform)
 	for _, c := range st.Guest.Components {
 		out := ComponentStatus{Name: c.Name, Applied: c.Applied, State: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
 		if b.Lock != nil {
@@ -155,21 +151,23 @@ func (b *Box) compare(st *Status) {
 	}
 }
 
-// drift is what the lock wants otherwise than it is applied.
-func (b *Box) drift(guest *protocol.Status) []Drifted {
+// drift is what the lock wants otherwise than it is applied; none where either is not known.
+func (b *Box) drift(guest *protocol.Status) lock.Drift {
 	if guest == nil || b.Lock == nil {
-		return nil
+		return lock.Drift{}
 	}
 	applied, err := lock.Parse("applied.lock", []byte(guest.Lock))
 	if err != nil {
-		return nil
+		return lock.Drift{}
 	}
-	d := lock.Compare(applied, b.Lock)
-	var all []Drifted
-	for _, c := range append(d.Platform, d.Components...) {
-		all = append(all, Drifted(c))
+	return lock.Compare(applied, b.Lock)
+}
+
+func changes(all []lock.Change) (out []Drifted) {
+	for _, c := range all {
+		out = append(out, Drifted(c))
 	}
-	return all
+	return out
 }
 
 // remember keeps a status for when the box is off. Losing it is no harm.
