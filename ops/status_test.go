@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -81,37 +80,4 @@ func TestLastKnownIsStopped(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-}
-
-func TestReadAnswer(t *testing.T) {
-	const event = `{"event":{"component":"node","phase":"stage","state":"done"}}` + "\n"
-	for _, c := range []struct{ name, in, err string }{
-		{"result", event + `{"result":{"stopped":["a"]}}` + "\n", ""},
-		{"result without a newline", event + `{"result":{"stopped":["a"]}}`, ""},
-		{"error", event + `{"error":{"code":"health_failed","message":"no","component":"hermes","phase":"smoke"}}` + "\n", "hermes: smoke: no"},
-		{"nothing", "", "no answer"},
-		{"events alone", event, "no answer"},
-		{"noise", "motd\n", "another language"},
-		{"a field of another version", `{"result":{},"more":1}` + "\n", "another language"},
-		{"half a line", event + `{"resu`, "no answer"},
-	} {
-		var q protocol.Quiesced
-		var events int
-		err := readAnswer(bytes.NewReader([]byte(c.in)), &q, func(protocol.Event) { events++ })
-		switch {
-		case c.err == "" && (err != nil || len(q.Stopped) != 1 || events != 1):
-			t.Errorf("%s: %v, %+v, %d events", c.name, err, q, events)
-		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
-			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
-		}
-	}
-}
-
-func FuzzReadAnswer(f *testing.F) {
-	f.Add([]byte(`{"result":{}}`))
-	f.Add([]byte(`{"error":{"code":"","message":""}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var v any
-		_ = readAnswer(bytes.NewReader(data), &v, func(protocol.Event) {})
-	})
 }
