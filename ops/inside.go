@@ -1,0 +1,200 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
+	"hermes-box/ops/fault"
+)
+
+// insideChecks look into a running box; one status serves them all.
+type insideChecks struct {
+	*Box
+	status  *protocol.Status
+	looked  time.Time     // middle of the round trip
+	latency time.Duration // of it
+}
+
+func (in *insideChecks) probes() []probe {
+	return []probe{
+		{"answer", "the box answers", in.checkAnswer},
+		{"clock", "clock of the box", in.checkClock},
+		{"data", "data disk", in.checkData},
+		{"room", "room on the disks", in.checkRoom},
+		{"components", "components", in.checkComponents},
+		{"dns", "name resolution", in.checkDNS},
+		{"agent-forwarding", "no agent forwarding", in.checkNoAgent},
+		{"mounts", "no host mounts", in.checkNoMounts},
+		{"forward", "executor on this machine", in.checkForward},
+		{"loopback", "loopback only", in.checkLoopback},
+	}
+}
+
+func (in *insideChecks) checkVM(ctx context.Context) Check {
+	vm, err := in.instance(ctx)
+	if err != nil {
+		return unknown(err, "LIMA_HOME="+in.Home.Lima()+" limactl list")
+	}
+	switch vm.State {
+	case limactl.Running:
+		return pass("running")
+	case limactl.Stopped:
+		return warn("stopped", "hermes-box start")
+	case limactl.Absent:
+		return fail("the VM is gone", "the data is on disk "+in.Record.Disk+": do not destroy the box if you need it")
+	}
+	return fail(string(vm.State)+": "+vm.Cause, "hermes-box stop --force, then hermes-box start")
+}
+
+func (in *insideChecks) checkAnswer(ctx context.Context) Check {
+	begun := time.Now()
+	s, err := in.look(ctx)
+	if err != nil {
+		return fail(err.Error(), "hermes-box stop --force, then hermes-box start")
+	}
+	in.status, in.latency = s, time.Since(begun)
+	in.looked = begun.Add(in.latency / 2)
+	return pass(fmt.Sprintf("%s on %s, in %d ms", s.OS, s.Arch, in.latency.Milliseconds()))
+}
+
+var errNotAnswering = fault.New(fault.HealthFailed, "the box does not answer")
+
+func (in *insideChecks) checkClock(context.Context) Check {
+	if in.status == nil {
+		return unknown(errNotAnswering, "")
+	}
+	guest, err := time.Parse(time.RFC3339Nano, in.status.Now)
+	if err != nil {
+		return unknown(err, "")
+	}
+	off := guest.Sub(in.looked).Abs()
+	evidence := fmt.Sprintf("%.1f s apart", off.Seconds())
+	if off > 5*time.Second+in.latency {
+		return fail(evidence, "hermes-box exec -- sudo systemctl restart systemd-timesyncd")
+	}
+	return pass(evidence)
+}
+
+func (in *insideChecks) checkData(context.Context) Check {
+	switch {
+	case in.status == nil:
+		return unknown(errNotAnswering, "")
+	case in.status.DataProblem != "":
+		return fail(in.status.DataProblem, "hermes-box logs recovery")
+	case in.status.DataUUID != in.Record.DataUUID:
+		return fail(fmt.Sprintf("filesystem %s is mounted, this box has %s", in.status.DataUUID, in.Record.DataUUID),
+			"do not use it: the wrong disk is attached")
+	}
+	return pass("filesystem " + in.status.DataUUID)
+}
+
+func (in *insideChecks) checkRoom(context.Context) Check {
+	if in.status == nil {
+		return unknown(errNotAnswering, "")
+	}
+	c := pass(fmt.Sprintf("root %s of %s, data %s of %s", gib(in.status.Root.Used), gib(in.status.Root.Total),
+		gib(in.status.Data.Used), gib(in.status.Data.Total)))
+	for _, u := range []protocol.Usage{in.status.Root, in.status.Data} {
+		if u.Total > 0 && u.Used*10 > u.Total*9 {
+			c.Verdict, c.Repair = Warn, "hermes-box exec -- sudo du -xh --max-depth=2 /data /var"
+		}
+	}
+	return c
+}
+
+func (in *insideChecks) checkComponents(context.Context) Check {
+	if in.status == nil {
+		return unknown(errNotAnswering, "")
+	}
+	for _, c := range in.status.Components {
+		if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
+			return fail(fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Detail), "hermes-box logs "+c.Name)
+		}
+	}
+	return pass(fmt.Sprintf("%d are up", len(in.status.Components)))
+}
+
+// checkDNS resolves a name on both sides: a VPN breaks one without the other. A host without internet is no
+// fault of the box.
+func (in *insideChecks) checkDNS(ctx context.Context) Check {
+	const name = "example.com"
+	_, hostErr := net.DefaultResolver.LookupHost(ctx, name)
+	guestErr := in.Lima.Exec(ctx, in.Record.Instance, limactl.Exec{Args: []string{"getent", "hosts", name}})
+	switch {
+	case hostErr == nil && guestErr != nil:
+		return fail(name+" resolves here but not in the box", "hermes-box stop, then hermes-box start")
+	case hostErr != nil:
+		return warn("this machine cannot resolve "+name, "connect this machine to the internet")
+	}
+	return pass(name + " resolves here and in the box")
+}
+
+func (in *insideChecks) checkNoAgent(ctx context.Context) Check {
+	var out tail
+	err := in.Lima.Exec(ctx, in.Record.Instance, limactl.Exec{Args: []string{"printenv", "SSH_AUTH_SOCK"}, Stdout: &out})
+	var exit *limactl.ExitError
+	switch {
+	case err == nil:
+		return fail("an ssh agent reaches into the box: "+out.String(), "remove ForwardAgent for it from your ssh configuration")
+	case errors.As(err, &exit) && exit.Status == 1:
+		return pass("no agent in the box")
+	}
+	return unknown(err, "hermes-box exec -- printenv SSH_AUTH_SOCK")
+}
+
+func (in *insideChecks) checkNoMounts(ctx context.Context) Check {
+	var out tail
+	err := in.Lima.Exec(ctx, in.Record.Instance, limactl.Exec{
+		Args: []string{"findmnt", "-rno", "TARGET", "-t", "virtiofs,9p,fuse.sshfs,nfs,nfs4,cifs"}, Stdout: &out,
+	})
+	if out.String() != "" {
+		return fail("the box sees directories of this machine: "+out.String(), "take the mounts out of lima.yaml in "+in.Home.Lima())
+	}
+	var exit *limactl.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.Status != 1) {
+		return unknown(err, "hermes-box exec -- findmnt")
+	}
+	return pass("none")
+}
+
+// checkForward looks at the port on this machine apart from the one in the box: after sleep the first dies alone.
+func (in *insideChecks) checkForward(ctx context.Context) Check {
+	url, _ := in.URL("executor")
+	if err := answers(ctx, url); err != nil {
+		return fail(fmt.Sprintf("%s does not answer: %v", url, err), "hermes-box stop, then hermes-box start")
+	}
+	return pass(url + " answers")
+}
+
+// checkLoopback tries the ports on each address of this machine that is not loopback.
+func (in *insideChecks) checkLoopback(ctx context.Context) Check {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return unknown(err, "")
+	}
+	tried := 0
+	for _, a := range addrs {
+		ip, ok := a.(*net.IPNet)
+		if !ok || ip.IP.IsLoopback() || ip.IP.IsLinkLocalUnicast() {
+			continue
+		}
+		for _, port := range []int{in.Config.Ports.Executor, in.Config.Ports.Dashboard} {
+			target := net.JoinHostPort(ip.IP.String(), fmt.Sprint(port))
+			d := net.Dialer{Timeout: 2 * time.Second}
+			if conn, err := d.DialContext(ctx, "tcp", target); err == nil {
+				conn.Close()
+				return fail(target+" answers: others can reach the box", "stop what listens there")
+			}
+			tried++
+		}
+	}
+	if tried == 0 {
+		return pass("this machine has no other address")
+	}
+	return pass(fmt.Sprintf("%d other addresses and ports refuse", tried))
+}
