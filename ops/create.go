@@ -90,7 +90,7 @@ func (c *creation) claim(context.Context, *Progress) error {
 	c.Record = &store.Record{
 		Name: c.Name(), ConfigDir: c.Config.Dir,
 		Instance: c.Name(), Disk: c.Name() + "-data",
-		Created: time.Now().UTC(),
+		Machine: c.wanted(), Created: time.Now().UTC(),
 	}
 	return c.Home.SaveRecord(c.Record)
 }
@@ -166,7 +166,7 @@ func (c *creation) putHelper(ctx context.Context, p *Progress) error {
 
 func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
 	request := protocol.Bootstrap{
-		Box: c.Name(), DataDevice: "/dev/vdb", Format: true, Ports: guestPorts(c.Config),
+		Box: c.Name(), DataDevice: "/dev/vdb", Format: true, Ports: c.Ports(),
 	}
 	for _, pkg := range c.Lock.Packages {
 		request.Packages = append(request.Packages, protocol.Package{Name: pkg.Name, Version: pkg.Version, Digest: pkg.Artifact.Digest})
@@ -184,7 +184,7 @@ func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
 }
 
 func (c *creation) upload(ctx context.Context, p *Progress) error {
-	tx, err := transaction(c.Lock, c.Config, c.cache)
+	tx, err := transaction(c.Lock, c.Ports(), c.cache)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *creation) upload(ctx context.Context, p *Progress) error {
 
 func (c *creation) install(ctx context.Context, p *Progress) error {
 	c.Lima.Reconnect(ctx, c.Record.Instance) // the environment of the box is there since bootstrap
-	tx, err := transaction(c.Lock, c.Config, c.cache)
+	tx, err := transaction(c.Lock, c.Ports(), c.cache)
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func (in *insideChecks) checkLoopback(ctx context.Context) Check {
 		if !ok || ip.IP.IsLoopback() || ip.IP.IsLinkLocalUnicast() {
 			continue
 		}
-		for _, port := range []int{in.Config.Ports.Executor, in.Config.Ports.Dashboard} {
+		for _, port := range []int{in.Ports().Executor, in.Ports().Dashboard} {
 			target := net.JoinHostPort(ip.IP.String(), fmt.Sprint(port))
 			d := net.Dialer{Timeout: 2 * time.Second}
 			if conn, err := d.DialContext(ctx, "tcp", target); err == nil {

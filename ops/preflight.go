@@ -180,12 +180,13 @@ func (b *Box) checkDiskFree(ctx context.Context) Check {
 }
 
 func (b *Box) checkPortsFree(context.Context) Check {
-	for _, port := range []int{b.Config.Ports.Executor, b.Config.Ports.Dashboard} {
+	ports := b.Ports()
+	for _, port := range []int{ports.Executor, ports.Dashboard} {
 		if err := limactl.PortFree(port); err != nil {
 			return fail(err.Error(), "stop what holds it, or set another port in "+b.Config.Path)
 		}
 	}
-	return pass(fmt.Sprintf("%d and %d are free", b.Config.Ports.Executor, b.Config.Ports.Dashboard))
+	return pass(fmt.Sprintf("%d and %d are free", ports.Executor, ports.Dashboard))
 }
 
 // checkSpace counts what has still to come in, the image once more (Lima copies it) and room for the guest to

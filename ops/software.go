@@ -10,7 +10,6 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/ops/artifact"
-	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
 )
@@ -45,8 +44,8 @@ func fetch(ctx context.Context, cache *artifact.Cache, wanted []lock.Artifact, p
 }
 
 // transaction is the whole lock as the guest is to apply it.
-func transaction(l *lock.Lock, cfg *config.Config, cache *artifact.Cache) (protocol.Transaction, error) {
-	tx := protocol.Transaction{ID: rand.Text(), Lock: string(l.Canonical()), Ports: guestPorts(cfg)}
+func transaction(l *lock.Lock, ports protocol.Ports, cache *artifact.Cache) (protocol.Transaction, error) {
+	tx := protocol.Transaction{ID: rand.Text(), Lock: string(l.Canonical()), Ports: ports}
 	for _, name := range lock.Order {
 		from := l.Components[name]
 		to := protocol.Component{Name: name, Version: from.Version, Source: from.Source}
@@ -83,10 +82,6 @@ func objects(tx protocol.Transaction) []string {
 		}
 	}
 	return all
-}
-
-func guestPorts(cfg *config.Config) protocol.Ports {
-	return protocol.Ports{Executor: cfg.Ports.Executor, Dashboard: cfg.Ports.Dashboard}
 }
 
 // send streams objects into the guest as one tar, checked here as they are read and there as they arrive.

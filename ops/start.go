@@ -49,7 +49,7 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 	}
 	b.remember(result.Status)
 	drift := b.drift(result.Status)
-	result.Drift = changes(append(drift.Platform, drift.Components...))
+	result.Drift = append(changes(append(drift.Platform, drift.Components...)), b.machineDrift()...)
 	return result, nil
 }
 

@@ -60,7 +60,7 @@ const (
 // Status looks at the box: the VM's state and one ssh round trip into it. It takes no lock and changes
 // nothing; a box that is off, or that does not answer, is shown as it was last seen.
 func (b *Box) Status(ctx context.Context) (*Status, error) {
-	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: guestPorts(b.Config)}
+	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: b.Ports()}
 	if b.LockErr != nil {
 		st.LockError = b.LockErr.Error()
 	}
@@ -135,7 +135,7 @@ func (b *Box) compare(st *Status) {
 	for _, c := range d.Components {
 		drifted[c.Name] = c
 	}
-	st.Platform = changes(d.Platform)
+	st.Platform = append(changes(d.Platform), b.machineDrift()...)
 	for _, c := range st.Guest.Components {
 		out := ComponentStatus{Name: c.Name, Applied: c.Applied, State: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
 		if b.Lock != nil {

@@ -16,11 +16,11 @@ import (
 
 // machine is the VM as Lima is to make it; the image files are checked against their digests once more.
 func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machine, error) {
-	l, v := b.Lock, b.Config.VM
+	l, v := b.Lock, b.made()
 	m := limactl.Machine{
 		Name: b.Record.Instance, VMType: vmType(), Arch: l.Arch,
 		CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, Disk: b.Record.Disk,
-		Ports:           []int{b.Config.Ports.Executor, b.Config.Ports.Dashboard},
+		Ports:           []int{v.Executor, v.Dashboard},
 		Emulated:        emulated(),
 		NetplanOptional: strings.HasPrefix(l.Image.Name, "ubuntu 26.04"), // see limactl.Machine
 	}
@@ -118,7 +118,7 @@ func (b *Box) look(ctx context.Context) (*protocol.Status, error) {
 
 // forwarded proves that Executor answers on host loopback: Lima only logs it when a forward cannot be made.
 func (b *Box) forwarded(ctx context.Context) error {
-	url := fmt.Sprintf("http://127.0.0.1:%d/api/health", b.Config.Ports.Executor)
+	url := fmt.Sprintf("http://127.0.0.1:%d/api/health", b.Ports().Executor)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
@@ -129,7 +129,7 @@ func (b *Box) forwarded(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fault.New(fault.HealthFailed, "executor is healthy in the box but does not answer on port %d of this machine: %w",
-				b.Config.Ports.Executor, err).
+				b.Ports().Executor, err).
 				Hint("hermes-box doctor")
 		case <-time.After(time.Second):
 		}

@@ -84,9 +84,9 @@ func (b *Box) Open(ctx context.Context, service string) (string, error) {
 func (b *Box) URL(service string) (string, error) {
 	switch service {
 	case "executor":
-		return fmt.Sprintf("http://127.0.0.1:%d/", b.Config.Ports.Executor), nil
+		return fmt.Sprintf("http://127.0.0.1:%d/", b.Ports().Executor), nil
 	case "dashboard":
-		return fmt.Sprintf("http://127.0.0.1:%d/", b.Config.Ports.Dashboard), nil
+		return fmt.Sprintf("http://127.0.0.1:%d/", b.Ports().Dashboard), nil
 	}
 	return "", fault.New(fault.InvalidInput, "nothing called %q can be opened", service).
 		Hint("hermes-box open executor, or hermes-box open dashboard")

@@ -22,8 +22,19 @@ type Record struct {
 	Instance  string    `json:"instance"`
 	Disk      string    `json:"disk"`
 	DataUUID  string    `json:"data_uuid,omitempty"` // empty until the guest has formatted the disk
+	Machine   Machine   `json:"machine"`             // as it was made; the config may say otherwise since
 	Created   time.Time `json:"created"`
 	Ready     bool      `json:"ready"` // create came to its end
+}
+
+// Machine is what a VM was made with. Sizes are in bytes.
+type Machine struct {
+	CPUs      int   `json:"cpus"`
+	Memory    int64 `json:"memory"`
+	RootDisk  int64 `json:"root_disk"`
+	DataDisk  int64 `json:"data_disk"`
+	Executor  int   `json:"executor"`  // port
+	Dashboard int   `json:"dashboard"` // port
 }
 
 // Record reads the record of a box; ErrNoBox if there is none.
