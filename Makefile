@@ -36,6 +36,8 @@ lab:
 
 # The product on a real VM. KEEP=1 keeps the box, CASE=exec runs one case on a kept box.
 e2e: build lab
+	$(LAB) run -- sh -c 'HERMES_BOX_LAB_LIMACTL=$$HERMES_BOX_LAB/lima/bin/limactl HERMES_BOX_LAB_USER=$$($(LAB) user) \
+		$(GO) test -count=1 -run "^(TestConformance|TestRealValidate)$$" ./limactl'
 	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBox ./e2e $(if $(KEEP)$(CASE),-args $(if $(KEEP),-keep) $(if $(CASE),-case $(CASE)))
 
 # A box of your own, from nothing.

@@ -28,6 +28,7 @@ var cases = []struct {
 	{"loopback", "forwarded port on loopback and nowhere else", loopback},
 	{"isolation", "no mounts, no agent forwarding, no updaters", isolation},
 	{"exec", "exec keeps arguments, streams and status", execContract},
+	{"adapter", "the adapter's own contract over real ssh", adapter},
 	{"ssh", "ssh lands in tmux main in /workspace, re-attaches", attach},
 	{"restart", "data survives stop and start, twice", restart},
 	{"kill", "data survives a kill -9 of the VM", killVM},

@@ -60,7 +60,7 @@ func newLab(t *testing.T) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{cache: cache, program: program, user: u, root: filepath.Join(u.HomeDir, "hb-e2e")}
+	l := &lab{cache: cache, program: program, user: u, root: filepath.Join(u.HomeDir, "hb e2e")} // a home with a space has to work
 	l.limactl = filepath.Join(l.cache, "lima/bin/limactl")
 	l.mkdir(t, l.root)
 	return l

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -218,5 +219,16 @@ func execContract(t *testing.T, l *lab) {
 	}
 	if out := l.inBox(t, "sh", "-c", "echo $CLAUDE_CONFIG_DIR $CODEX_HOME $HERMES_HOME"); out != "/home/agent/.claude /home/agent/.codex /home/agent/.hermes\n" {
 		t.Errorf("environment: %q", out)
+	}
+}
+
+// adapter runs the tests that limactl has for its Exec, over real ssh: binary streams, a client that is killed, and
+// more than the verb alone can show.
+func adapter(t *testing.T, l *lab) {
+	c := exec.Command("go", "test", "-count=1", "-v", "-run", "^Test(Exec|Remote).*$/^real$", "../limactl")
+	c.Env = append(os.Environ(), "HERMES_BOX_LAB_BOX="+l.limaHome()+":e2e", "HERMES_BOX_LAB_LIMACTL="+l.limactl, "HERMES_BOX_LAB_USER="+l.user.Username)
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestExecArguments/real") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

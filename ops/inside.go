@@ -27,6 +27,7 @@ func (in *insideChecks) probes() []probe {
 		{"data", "data disk", in.checkData},
 		{"room", "room on the disks", in.checkRoom},
 		{"components", "components", in.checkComponents},
+		{"versions", "versions", in.checkVersions},
 		{"dns", "name resolution", in.checkDNS},
 		{"agent-forwarding", "no agent forwarding", in.checkNoAgent},
 		{"mounts", "no host mounts", in.checkNoMounts},
@@ -117,6 +118,20 @@ func (in *insideChecks) checkComponents(context.Context) Check {
 		}
 	}
 	return pass(fmt.Sprintf("%d are up", len(in.status.Components)))
+}
+
+// checkVersions has each release say what it is: a file that was changed or lost after its activation shows here.
+func (in *insideChecks) checkVersions(ctx context.Context) Check {
+	var v protocol.Versions
+	if err := in.ask(ctx, protocol.VerbVersions, nil, &v, nil); err != nil {
+		return unknown(err, "hermes-box doctor, once more")
+	}
+	for _, c := range v.Components {
+		if c.Problem != "" {
+			return fail(fmt.Sprintf("%s %s: %s", c.Name, c.Applied, c.Problem), "hermes-box logs "+c.Name)
+		}
+	}
+	return pass(fmt.Sprintf("%d answer as applied", len(v.Components)))
 }
 
 // checkDNS resolves a name on both sides: a VPN breaks one without the other. A host without internet is no

@@ -57,6 +57,9 @@ var verbs = map[string]verb{
 	protocol.VerbQuiesce: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
 		return g.Quiesce(ctx)
 	}),
+	protocol.VerbVersions: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		return g.Versions(ctx)
+	}),
 	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, out io.Writer) (any, error) {
 		var ask protocol.LogRequest
 		if err := decode(in, &ask); err != nil {

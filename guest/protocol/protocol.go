@@ -29,6 +29,7 @@ const (
 	VerbStart     = "start"     // -> Status; starts the services that are applied
 	VerbQuiesce   = "quiesce"   // -> Quiesced; stops services, syncs the data disk
 	VerbStatus    = "status"    // -> Status; needs no privilege
+	VerbVersions  = "versions"  // -> Versions; asks each applied release itself
 	VerbLogs      = "logs"      // LogRequest -> raw text instead of NDJSON; needs root to read the journal
 )
 
@@ -194,6 +195,18 @@ type Recovered struct {
 // Quiesced answers VerbQuiesce.
 type Quiesced struct {
 	Stopped []string `json:"stopped"`
+}
+
+// Versions answers VerbVersions: each applied component was run and asked, with a throwaway home.
+type Versions struct {
+	Components []VersionAnswer `json:"components"`
+}
+
+// VersionAnswer is what one component said. Problem is empty where it runs and says what is applied.
+type VersionAnswer struct {
+	Name    string `json:"name"`
+	Applied string `json:"applied"`
+	Problem string `json:"problem,omitempty"`
 }
 
 // LogRequest asks for the log of "hermes", "executor" or "recovery".
