@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +67,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // signals ends the context at the first SIGINT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
-// second one ends the process there and then; the next command recovers.
+// second one ends the process there and then; the next command recovers. Two within a second are one: timeout(1)
+// signals its child and then the group that both are in.
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)
@@ -79,11 +81,16 @@ func (a *app) signals() (context.Context, func()) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var ended atomic.Bool
 	go func() {
+		var first time.Time
 		for range ch {
-			if ended.Load() {
+			switch {
+			case ended.Load():
 				return
-			}
-			if ctx.Err() != nil {
+			case ctx.Err() == nil:
+				first = time.Now()
+			case time.Since(first) < time.Second:
+				continue
+			default:
 				os.Exit(exitInterrupted)
 			}
 			a.note("stopping safely; once more to stop at once")

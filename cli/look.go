@@ -47,7 +47,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("%s", st.Cause)
 	}
 	if st.Busy != "" {
-		p.line("%s %s is under way, or was cut off", p.yellow("!"), st.Busy)
+		p.line("%s %s", p.yellow("!"), st.Busy)
 	}
 	if st.LockError != "" {
 		p.line("%s %s", p.yellow("!"), st.LockError)

@@ -85,6 +85,7 @@ func (p *progress) event(e ops.Event) {
 	case ops.Phase:
 		if r := p.running[e.Step]; r != nil {
 			r.phase = strings.TrimSpace(e.Component + " " + e.Phase)
+			r.done, r.total = 0, 0 // of the phase before
 		}
 		if e.Component != "" && !p.live {
 			p.print(p.style.dim(fmt.Sprintf("    %s %s: %s", e.Component, e.Phase, e.State)))

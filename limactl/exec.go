@@ -74,6 +74,8 @@ type session struct {
 // read them, and that ends the command, which sshd would leave running. They go to stdout, as it is the stream that
 // sshd closes when the client of a shared connection goes; stderr it keeps.
 //
+// Stderr is the command's alone: bash has words for each of its children that a signal ended.
+//
 // Every process counts: on an emulated guest one takes as long as half of a whole round trip. So bash waits by reading
 // what never says anything, a terminal that nobody has opened; other shells run sleep.
 const remoteScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
@@ -84,9 +86,10 @@ while { [ -n "$BASH_VERSION" ] && read -r -t 5 -u 3 hb_s; [ $? -gt 128 ]; } || s
 do kill -0 $$ || kill -s KILL 0; printf '%s.' "$hb_m" || { kill -s HUP 0; sleep 2; kill -s KILL 0; }
 done) </dev/null 2>/dev/null & hb_w=$!
 read -r hb_s || { kill -s KILL $hb_w; exit 255; }
-(if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi; exec "$@")
+exec 4>&2 2>/dev/null
+(if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi; exec "$@") 2>&4 4>&-
 hb_s=$?
-kill -s KILL $hb_w 2>/dev/null
+kill -s KILL $hb_w
 printf '%s=%s;' "$hb_m" $hb_s
 exit $hb_s`
 

@@ -365,3 +365,20 @@ func TestExecEndsWhenTheRemoteShellDies(t *testing.T) {
 		t.Error("a command whose end nobody told ended well")
 	}
 }
+
+// bash tells on stderr of each of its children that a signal ended, now and then also of our own watcher: stderr is
+// the command's alone.
+func TestExecStderrIsTheCommands(t *testing.T) { eachBox(t, testExecStderrIsTheCommands) }
+
+func testExecStderrIsTheCommands(t *testing.T, c *Client, box string) {
+	for range 25 {
+		if _, diag, err := capture(t.Context(), c, box, Exec{Args: []string{"true"}}); diag != "" || err != nil {
+			t.Fatalf("true says %q, %v", diag, err)
+		}
+	}
+	_, diag, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", "echo mine >&2; kill -KILL $$"}})
+	var exit *ExitError
+	if diag != "mine\n" || !errors.As(err, &exit) || exit.Status != 137 {
+		t.Errorf("a command that is killed says %q, %v", diag, err)
+	}
+}

@@ -79,6 +79,10 @@ func (b *Box) exists() error {
 			Hint("hermes-box create makes it")
 	}
 	if !b.Record.Ready {
+		if b.Home.Held(b.Name()) {
+			return fault.New(fault.Busy, "box %q is being made", b.Name()).
+				Hint("hermes-box status shows how far it is")
+		}
 		return fault.New(fault.NotFound, "box %q was never finished: its create was cut off", b.Name()).
 			Hint("hermes-box create removes what is left of it and makes it anew")
 	}

@@ -22,7 +22,7 @@ type Status struct {
 	Platform   []Drifted         `json:"platform_drift,omitempty"`
 	LockError  string            `json:"lock_error,omitempty"`
 	Ports      protocol.Ports    `json:"ports"`
-	Busy       string            `json:"busy,omitempty"` // the operation under way or cut off
+	Busy       string            `json:"busy,omitempty"` // "create is under way", "destroy was cut off"
 }
 
 // ComponentStatus puts desired, applied and running side by side.
@@ -65,7 +65,10 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 		st.LockError = b.LockErr.Error()
 	}
 	if j, err := b.Home.Journal(b.Name()); err == nil && j != nil {
-		st.Busy = j.Operation
+		st.Busy = j.Operation + " was cut off"
+		if b.Home.Held(b.Name()) {
+			st.Busy = j.Operation + " is under way"
+		}
 	}
 	if b.Record == nil {
 		return st, nil

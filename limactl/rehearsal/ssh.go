@@ -74,7 +74,11 @@ func runInside(home, name, command string) int {
 	if has(home, LoginNoise) {
 		command = "echo welcome; echo 'motd of the day' >&2; " + command
 	}
-	shell := exec.Command("/bin/sh", "-c", command)
+	login := "/bin/bash" // as a guest has it
+	if !exists(login) {
+		login = "/bin/sh"
+	}
+	shell := exec.Command(login, "-c", command)
 	shell.Dir = GuestDir(home, name)
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdin, err1 := shell.StdinPipe()

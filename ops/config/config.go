@@ -69,8 +69,11 @@ func Locate(flag string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", fault.New(fault.InvalidInput, "no config file %s (from %s): %w", path, from, reason(err)).
-			Hint("%s", howToMake(path))
+		f := fault.New(fault.InvalidInput, "no config file %s (from %s): %w", path, from, reason(err))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", f.Hint("%s", howToMake(path))
+		}
+		return "", f.Hint("put it where this user can read it, such as /srv")
 	case !info.Mode().IsRegular():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
 			Hint("name the file itself: --config %s", filepath.Join(path, FileName))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,13 +23,15 @@ type holder struct {
 	Started time.Time `json:"started"`
 }
 
-// Lock takes the right to change a box for an operation, without waiting. If another process has it, the error is
+// Lock takes the right to change a box for an operation, and hardly waits for it. If another process has it, the error is
 // busy and names its pid, operation and start.
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	f := flock.New(path, flock.SetPermissions(0o600))
-	ok, err := f.TryLock()
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	ok, err := f.TryLockContext(ctx, lookTime/10)
+	if err != nil && ctx.Err() == nil {
 		return nil, unwritable(path, err)
 	}
 	if !ok {
@@ -40,6 +43,19 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 		return nil, unwritable(path, err)
 	}
 	return &OpLock{f}, nil
+}
+
+// lookTime is longer than Held has the lock, so that a look at a box never makes a change of it fail.
+const lookTime = 200 * time.Millisecond
+
+// Held tells whether some process is changing the box right now.
+func (h Home) Held(box string) bool {
+	f := flock.New(h.lock(box), flock.SetFlag(os.O_RDONLY))
+	ok, err := f.TryRLock()
+	if ok {
+		f.Unlock()
+	}
+	return !ok && err == nil
 }
 
 func busy(box, path string) error {

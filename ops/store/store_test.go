@@ -111,6 +111,9 @@ func TestLockTellsTheLoser(t *testing.T) {
 	if _, err := out.Read(make([]byte, 5)); err != nil {
 		t.Fatal(err)
 	}
+	if !h.Held("main") || h.Held("other") {
+		t.Error("held is not told from free")
+	}
 	_, err = h.Lock("main", "create")
 	if fault.CodeOf(err) != fault.Busy || !strings.Contains(err.Error(), "(create)") || fault.DetailsOf(err)["pid"] != c.Process.Pid {
 		t.Errorf("the loser is told: %v %v", err, fault.DetailsOf(err))
