@@ -23,7 +23,7 @@ func Load(path string) (*Lock, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.InvalidInput, "no lock %s: what would be installed has not been reviewed", path).
-			Hint("copy a reviewed %s there, or make one with the lab: make lab", FileName)
+			Hint("copy a reviewed %s there; make box, in the sources, makes one for this machine", FileName)
 	case err != nil:
 		return nil, fault.New(fault.InvalidInput, "read lock: %w", err)
 	}
