@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 func diskDir(home, name string) string { return filepath.Join(home, "_disks", name) }
@@ -111,7 +112,7 @@ func diskDelete(home, name string, force bool) int {
 		}
 		var users []string
 		for _, other := range instances(home) {
-			if in, err := load(home, other); err == nil && contains(in.disks, name) {
+			if in, err := load(home, other); err == nil && slices.Contains(in.disks, name) {
 				users = append(users, other)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +124,7 @@ func list(home string, args []string) int {
 	}
 	var found []*instance
 	for _, name := range names {
-		if !contains(all, name) {
+		if !slices.Contains(all, name) {
 			say("warning", "No instance matching %s found.", name)
 			unmatched = true
 			continue

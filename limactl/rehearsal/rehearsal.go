@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -115,7 +116,7 @@ func flags(args []string, valued ...string) (map[string]string, []string) {
 			rest = append(rest, args[i])
 			continue
 		case ok:
-		case contains(valued, strings.TrimLeft(name, "-")) && i+1 < len(args):
+		case slices.Contains(valued, strings.TrimLeft(name, "-")) && i+1 < len(args):
 			i++
 			value = args[i]
 		default:
@@ -124,13 +125,4 @@ func flags(args []string, valued ...string) (map[string]string, []string) {
 		set[strings.TrimLeft(name, "-")] = value
 	}
 	return set, rest
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }

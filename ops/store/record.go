@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hermes-box/ops/fault"
@@ -75,18 +76,11 @@ func (h Home) Boxes() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name, ok := cutSuffix(e.Name(), ".json"); ok && name[0] != '.' {
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && !strings.HasPrefix(name, ".") && name != "" {
 			names = append(names, name)
 		}
 	}
 	return names, err
-}
-
-func cutSuffix(s, suffix string) (string, bool) {
-	if len(s) <= len(suffix) || s[len(s)-len(suffix):] != suffix {
-		return "", false
-	}
-	return s[:len(s)-len(suffix)], true
 }
 
 // Journal is the durable trace of an operation under way. Made names, in order, what the operation is about to
