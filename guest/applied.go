@@ -93,27 +93,11 @@ func (g *Guest) commit(ctx context.Context, j *journal) error {
 	return g.dropRelease(ctx, c, j.Drop)
 }
 
-// finish records the lock once all its components are healthy. The objects go: the host has them.
+// finish records the lock once all its components are healthy. All objects go, also those of a transaction that
+// never ended: the host has them.
 func (g *Guest) finish(tx protocol.Transaction) error {
 	if err := g.put(g.Path(lockFile), []byte(tx.Lock), 0o644); err != nil {
 		return err
 	}
-	for _, c := range tx.Components {
-		for _, a := range c.Artifacts {
-			digests := []string{a.Digest}
-			for _, b := range a.Blobs {
-				digests = append(digests, b.Digest)
-			}
-			for _, d := range digests {
-				path, err := g.objectPath(d)
-				if err != nil {
-					return err
-				}
-				if err := g.remove(path); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
+	return g.removeTree(g.Path(objectsDir))
 }

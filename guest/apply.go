@@ -9,8 +9,9 @@ import (
 )
 
 // Apply installs the components of a transaction, one at a time and in the fixed order, each through stage,
-// smoke, activate and health. One that is applied already is skipped. At the first failure that component is
-// put back as it was and the error says which phase failed; those before it stay, each healthy and recorded.
+// smoke, activate and health; those whose turn has not come are staged meanwhile. One that is applied already is
+// skipped. At the first failure that component is put back as it was and the error says which phase failed; those
+// before it stay, each healthy and recorded.
 func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Applied, error) {
 	done := protocol.Applied{ID: tx.ID, Components: []protocol.AppliedComponent{}}
 	if err := checkTransaction(tx); err != nil {
@@ -31,28 +32,54 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if err != nil {
 		return done, err
 	}
-	for _, c := range components() {
-		i := slices.IndexFunc(tx.Components, func(w protocol.Component) bool { return w.Name == c.name() })
-		if i < 0 {
-			continue
-		}
-		if err := g.applyComponent(ctx, c, tx, tx.Components[i], moved); err != nil {
+	todo, err := g.changes(ctx, tx)
+	if err != nil {
+		return done, err
+	}
+	if err := g.writeJournal(&journal{Transaction: tx, Boot: g.bootID(), Step: ahead}); err != nil {
+		return done, err
+	}
+	stop := g.stageAhead(ctx, todo)
+	defer stop()
+	for _, ch := range todo {
+		if err := ch.apply(ctx, moved, stop); err != nil {
 			return done, err
 		}
 		state, err := g.AppliedState()
 		if err != nil {
 			return done, err
 		}
-		done.Components = append(done.Components, state[c.name()])
+		done.Components = append(done.Components, state[ch.c.name()])
 	}
-	j := &journal{Transaction: tx, Boot: g.bootID(), Step: locking}
-	if err := g.writeJournal(j); err != nil {
+	if err := g.writeJournal(&journal{Transaction: tx, Boot: g.bootID(), Step: locking}); err != nil {
 		return done, err
 	}
 	if err := g.finish(tx); err != nil {
 		return done, err
 	}
 	return done, g.clearJournal()
+}
+
+// changes are what a transaction is to do, in the fixed order.
+func (g *Guest) changes(ctx context.Context, tx protocol.Transaction) ([]*change, error) {
+	all, err := g.releases()
+	if err != nil {
+		return nil, err
+	}
+	var todo []*change
+	for _, c := range components() {
+		i := slices.IndexFunc(tx.Components, func(w protocol.Component) bool { return w.Name == c.name() })
+		if i < 0 {
+			continue
+		}
+		ch := &change{g: g, c: c, tx: tx, want: tx.Components[i], kept: all[c.name()],
+			staged: make(chan error, 1), applied: make(chan struct{})}
+		if ch.have, err = g.keptRelease(ctx, c, ch.want, ch.kept); err != nil {
+			return nil, err
+		}
+		todo = append(todo, ch)
+	}
+	return todo, nil
 }
 
 func checkTransaction(tx protocol.Transaction) error {
@@ -84,13 +111,10 @@ func checkTransaction(tx protocol.Transaction) error {
 			if !safeName(a.Name) {
 				return bad("%s: artifact %q is not a file name", w.Name, a.Name)
 			}
-			if _, err := objectName(a.Digest); err != nil {
-				return bad("%s: %s: %v", w.Name, a.Name, err)
-			}
-			for _, b := range a.Blobs {
-				if _, err := objectName(b.Digest); err != nil {
-					return bad("%s: %s: %v", w.Name, a.Name, err)
-				}
+		}
+		for _, digest := range w.Objects() {
+			if _, err := objectName(digest); err != nil {
+				return bad("%s: %v", w.Name, err)
 			}
 		}
 	}

@@ -29,20 +29,16 @@ func TestApplyAll(t *testing.T) {
 	if left, err := b.Objects(); len(left) != 0 || err != nil {
 		t.Errorf("objects left: %v, %v", left, err)
 	}
-	var got []string
+	got := map[string][]string{}
 	for _, e := range b.events {
 		if e.State == protocol.Done {
-			got = append(got, e.Component+" "+e.Phase)
+			got[e.Component] = append(got[e.Component], e.Phase)
 		}
 	}
-	var want []string
 	for _, c := range order {
-		for _, p := range []string{"stage", "smoke", "activate", "health"} {
-			want = append(want, c+" "+p)
+		if want := []string{"stage", "smoke", "activate", "health"}; !slices.Equal(got[c], want) {
+			t.Errorf("%s: phases done: %v", c, got[c])
 		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("phases done: %v", got)
 	}
 	for name, target := range map[string]string{
 		"node": "bin/node", "npm": "bin/npm", "npx": "bin/npx", "uv": "bin/uv", "uvx": "bin/uvx", "claude": "bin/claude",

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +54,7 @@ type box struct {
 	*guest.Guest
 	t      testing.TB
 	sys    *simulate.System
+	mu     sync.Mutex
 	events []protocol.Event
 }
 
@@ -105,7 +108,11 @@ func newBoxAt(t testing.TB, root string) *box {
 // openBox is the helper of a new process on a machine that is there.
 func openBox(t testing.TB, root string) *box {
 	b := &box{t: t, sys: simulate.Open(root)}
-	b.Guest = &guest.Guest{Root: root, System: b.sys, Emit: func(e protocol.Event) { b.events = append(b.events, e) }}
+	b.Guest = &guest.Guest{Root: root, System: b.sys, Emit: func(e protocol.Event) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.events = append(b.events, e)
+	}}
 	return b
 }
 
@@ -134,11 +141,18 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// copyBox is a second machine that is as this one.
+// copyBox is a second machine that is as this one. What is staged meanwhile may go while it is copied.
 func (b *box) copyBox(t testing.TB) *box {
-	root := filepath.Join(tempDir(t), "root")
-	must(t, os.CopyFS(root, os.DirFS(b.Root)))
-	return openBox(t, root)
+	dir := tempDir(t)
+	for n := 0; ; n++ {
+		root := filepath.Join(dir, strconv.Itoa(n))
+		err := os.CopyFS(root, os.DirFS(b.Root))
+		if !errors.Is(err, fs.ErrNotExist) {
+			must(t, err)
+			return openBox(t, root)
+		}
+		must(t, os.RemoveAll(root))
+	}
 }
 
 // objects are what the host sends, by name.

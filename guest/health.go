@@ -16,7 +16,7 @@ const (
 )
 
 // wait looks until the component is healthy, or cannot become so any more.
-func (ch change) wait(ctx context.Context) error {
+func (ch *change) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTime, fmt.Errorf("not healthy after %v", healthTime))
 	defer cancel()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -42,7 +42,7 @@ func (ch change) wait(ctx context.Context) error {
 	}
 }
 
-func (ch change) unhealthy(state, detail string) error {
+func (ch *change) unhealthy(state, detail string) error {
 	e := &protocol.Error{Code: "health_failed", Message: fmt.Sprintf("%s is %s: %s", ch.c.name(), state, detail)}
 	if ch.c.unit() != "" {
 		e.Hint = "look at its log: hermes-box logs " + ch.c.name()

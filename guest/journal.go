@@ -10,8 +10,9 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// stage of a journal: how far the change of one component has come.
+// step of a journal: how far the change of one component has come.
 const (
+	ahead      = "ahead"      // no component has its turn; what is staged for those to come is thrown away
 	staging    = "staging"    // nothing current has changed; what is being made is thrown away
 	activating = "activating" // links and services may be the candidate's; they are put back
 	committing = "committing" // it was healthy; what is left is bookkeeping, and is finished
@@ -31,7 +32,7 @@ type journal struct {
 	Drop        string               `json:"drop,omitempty"`   // release that goes when the candidate stays
 }
 
-// component is the one being changed; false while locking.
+// component is the one whose turn it is; false between turns.
 func (j *journal) component() (component, bool) {
 	for _, c := range components() {
 		if c.name() == j.Candidate.Component.Name {
@@ -43,7 +44,7 @@ func (j *journal) component() (component, bool) {
 
 func (j *journal) String() string {
 	c := j.Candidate.Component
-	if j.Step == locking {
+	if c.Name == "" {
 		return fmt.Sprintf("transaction %s: %s", j.Transaction.ID, j.Step)
 	}
 	return fmt.Sprintf("transaction %s: %s %s %s", j.Transaction.ID, j.Step, c.Name, c.Version)

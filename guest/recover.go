@@ -38,6 +38,9 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 	switch j.Step {
 	case committing:
 		if err = g.commit(ctx, j); err == nil {
+			err = g.dropStaged(j.Transaction)
+		}
+		if err == nil {
 			err = g.clearJournal()
 		}
 	case locking:
@@ -54,26 +57,29 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 	return done, nil
 }
 
-// undo puts back what the change has touched, in reverse, and removes exactly what it made.
+// undo puts back what the change has touched, in reverse, and removes exactly what it made and what was staged for
+// the turns after it.
 func (g *Guest) undo(ctx context.Context, j *journal) error {
-	c, ok := j.component()
-	if !ok {
-		return errors.New("the journal names no component: " + j.String())
-	}
 	var service error // the files are put back even where systemd does not obey
-	if j.Step == activating {
-		if err := g.link(c, j.Before); err != nil {
-			return err
+	if j.Step != ahead {
+		c, ok := j.component()
+		if !ok {
+			return errors.New("the journal names no component: " + j.String())
 		}
-		service = g.putBackUnit(ctx, c, j)
+		if j.Step == activating {
+			if err := g.link(c, j.Before); err != nil {
+				return err
+			}
+			service = g.putBackUnit(ctx, c, j)
+		}
+		if j.Fresh {
+			if err := g.dropRelease(ctx, c, j.Candidate.Dir); err != nil {
+				return err
+			}
+		}
 	}
-	if j.Fresh {
-		if err := g.removeTree(g.stagingPath(c, j.Transaction.ID)); err != nil {
-			return err
-		}
-		if err := g.dropRelease(ctx, c, j.Candidate.Dir); err != nil {
-			return err
-		}
+	if err := g.dropStaged(j.Transaction); err != nil {
+		return errors.Join(service, err)
 	}
 	return errors.Join(service, g.clearJournal())
 }

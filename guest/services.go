@@ -55,7 +55,7 @@ func (g *Guest) startService(ctx context.Context, c component) {
 	defer cancel()
 	err := g.System.StartUnit(ctx, c.unit())
 	if err == nil {
-		err = change{g: g, c: c}.wait(ctx)
+		err = (&change{g: g, c: c}).wait(ctx)
 	}
 	event.State = protocol.Done
 	if err != nil {

@@ -70,16 +70,11 @@ func transaction(l *lock.Lock, ports protocol.Ports, cache *artifact.Cache) (pro
 	return tx, nil
 }
 
-// objects are the digests a transaction needs in the guest.
+// objects are the digests a transaction needs in the guest, in the order it needs them.
 func objects(tx protocol.Transaction) []string {
 	var all []string
 	for _, c := range tx.Components {
-		for _, a := range c.Artifacts {
-			all = append(all, a.Digest)
-			for _, blob := range a.Blobs {
-				all = append(all, blob.Digest)
-			}
-		}
+		all = append(all, c.Objects()...)
 	}
 	return all
 }

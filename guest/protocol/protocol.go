@@ -42,6 +42,7 @@ type Message struct {
 
 // Phases of installing a release, in order.
 const (
+	PhaseUpload   = "upload" // only of a transaction whose objects are Arriving
 	PhaseStage    = "stage"
 	PhaseSmoke    = "smoke"
 	PhaseActivate = "activate"
@@ -139,6 +140,7 @@ type Transaction struct {
 	Lock       string      `json:"lock"`
 	Components []Component `json:"components"`
 	Ports      Ports       `json:"ports"`
+	Arriving   bool        `json:"arriving,omitempty"` // a receive is sending objects meanwhile: those missing are waited for
 }
 
 // Component is a release to install. Python is set for hermes alone.
@@ -148,6 +150,18 @@ type Component struct {
 	Source    string     `json:"source"`
 	Artifacts []Artifact `json:"artifacts"`
 	Python    *Python    `json:"python,omitempty"`
+}
+
+// Objects are the digests of all that the release is made of.
+func (c Component) Objects() []string {
+	var all []string
+	for _, a := range c.Artifacts {
+		all = append(all, a.Digest)
+		for _, blob := range a.Blobs {
+			all = append(all, blob.Digest)
+		}
+	}
+	return all
 }
 
 // Python is the interpreter of a release; Artifact empty means the guest's own.

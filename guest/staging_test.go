@@ -1,0 +1,157 @@
+package guest_test
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hermes-box/guest/protocol"
+)
+
+// until waits for an event of a component's phase and state.
+func (b *box) until(t *testing.T, component, phase, state string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		seen := slices.ContainsFunc(b.events, func(e protocol.Event) bool {
+			return e.Component == component && e.Phase == phase && e.State == state
+		})
+		b.mu.Unlock()
+		if seen {
+			return
+		}
+	}
+	t.Errorf("never saw %s %s %s", component, phase, state)
+}
+
+// parts sends the objects of one component at a time.
+type parts struct {
+	w *tar.Writer
+	o objects
+}
+
+func (p parts) send(t *testing.T, c protocol.Component) {
+	t.Helper()
+	for name, data := range p.o {
+		sum := "sha256:" + filepath.Base(name)
+		if slices.Contains(c.Objects(), sum) {
+			must(t, p.w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data))}))
+			_, err := p.w.Write(data)
+			must(t, err)
+		}
+	}
+	must(t, p.w.Flush())
+}
+
+// A component is installed while the objects of the next are still on their way.
+func TestInstalledAsObjectsArrive(t *testing.T) {
+	b := newBox(t)
+	tx, o := transaction(1)
+	tx.Arriving = true
+	r, w := io.Pipe()
+	received, applied := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := b.Receive(context.Background(), r)
+		received <- err
+	}()
+	go func() {
+		_, err := b.Apply(context.Background(), tx)
+		applied <- err
+	}()
+	host := parts{tar.NewWriter(w), o}
+	for _, c := range tx.Components {
+		b.until(t, c.Name, protocol.PhaseUpload, protocol.Started)
+		host.send(t, c)
+		b.until(t, c.Name, protocol.PhaseHealth, protocol.Done)
+	}
+	must(t, host.w.Close())
+	must(t, w.Close())
+	must(t, <-received)
+	must(t, <-applied)
+	b.whole(t, 1, nil)
+}
+
+// What never comes is told by name, and not waited for in vain.
+func TestObjectThatNeverArrives(t *testing.T) {
+	b := newBox(t)
+	tx, o := transaction(1, "node", "claude")
+	for _, digest := range tx.Components[1].Objects() {
+		delete(o, "sha256/"+strings.TrimPrefix(digest, "sha256:"))
+	}
+	b.send(o)
+	tx.Arriving = true
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		_, err := b.Apply(t.Context(), tx)
+		var e *protocol.Error
+		if !errors.As(err, &e) || e.Code != "integrity_failed" || e.Component != "claude" || !strings.Contains(e.Message, "claude.tgz") {
+			t.Errorf("error %+v", err)
+		}
+		if waited := time.Since(begun); waited > time.Minute {
+			t.Errorf("waited %v", waited)
+		}
+	})
+	b.consistent(t)
+	if v := b.versions(); v["node"] == "" || v["claude"] != "" {
+		t.Errorf("applied: %v", v)
+	}
+}
+
+// Killed while others are staged for their turn, recovery leaves nothing of them.
+func TestKilledWhileStagingAhead(t *testing.T) {
+	b := newFirst(t)
+	tx, o := transaction(2)
+	b.send(o)
+	var left *box
+	b.After = func(step string) {
+		if step == "stage node" {
+			for _, c := range []string{"claude", "codex", "executor"} {
+				b.until(t, c, protocol.PhaseStage, protocol.Done)
+			}
+			left = b.copyBox(t)
+		}
+	}
+	_, err := b.Apply(context.Background(), tx)
+	must(t, err)
+	if staged, _ := filepath.Glob(left.Path("/opt/hermes-box/*/*/.staging-*")); len(staged) < 3 {
+		t.Fatalf("only %v was staged ahead", staged)
+	}
+	left.reboot(t)
+	left.consistent(t)
+	left.prefix(t, 1, 2, order)
+	if v := left.versions(); v["node"] != "24.17.1" {
+		t.Errorf("applied: %v", v)
+	}
+}
+
+// A failure ends what is staged for the turns after it.
+func TestFailureDropsWhatIsStagedAhead(t *testing.T) {
+	b := newFirst(t)
+	before := b.tree()
+	tx, o := transaction(2)
+	tx.Components[0].Version = "24.18.0" // which it is not
+	b.send(o)
+	b.After = func(step string) {
+		if step == "stage node" {
+			for _, c := range []string{"claude", "codex", "executor"} {
+				b.until(t, c, protocol.PhaseStage, protocol.Done)
+			}
+		}
+	}
+	if _, err := b.Apply(context.Background(), tx); err == nil {
+		t.Fatal("no error")
+	}
+	b.consistent(t)
+	for path := range b.tree() {
+		if _, ok := before[path]; !ok {
+			t.Errorf("left: %s", path)
+		}
+	}
+}
