@@ -87,16 +87,21 @@ do kill -0 $$ || kill -s KILL 0; printf '%s.' "$hb_m" || { kill -s HUP 0; sleep 
 done) </dev/null 2>/dev/null & hb_w=$!
 read -r hb_s || { kill -s KILL $hb_w; exit 255; }
 exec 4>&2 2>/dev/null
-(if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi; exec "$@") 2>&4 4>&-
+(` + runScript + `) 2>&4 4>&-
 hb_s=$?
 kill -s KILL $hb_w
 printf '%s=%s;' "$hb_m" $hb_s
 exit $hb_s`
 
+// runScript becomes the command. What exec in bash says of one that does not exist names a line of ours.
+const runScript = `if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi
+case $1 in */*) ;; *) [ -z "$BASH_VERSION" ] || type -P -- "$1" >/dev/null || { printf '%s: command not found\n' "$1" >&2; exit 127; };; esac
+exec "$@"`
+
 // ttyScript is the same with a terminal: that ends the command by itself, has one stream, and takes no first line.
 const ttyScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
 printf '%s+' "$hb_m"
-(if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi; exec "$@")
+(` + runScript + `)
 hb_s=$?
 printf '%s=%s;' "$hb_m" $hb_s
 exit $hb_s`
@@ -221,14 +226,14 @@ func feed(w io.WriteCloser, stdin io.Reader, begun, finished <-chan struct{}) {
 	_, _ = io.Copy(w, stdin)
 }
 
-// Reconnect ends the shared connection; the next command makes a new one. What PAM gives a login, such as
+// Reconnect retires the shared connection; the next command makes a new one. What PAM gives a login, such as
 // /etc/environment, is read once a connection: a change of it reaches commands only over a new one.
 //
-// Lima's channel to the guest comes back within ten seconds, but a port it has forwarded by then stays dead until
-// the guest's service closes and opens it again (seen with 2.1.3): do it before the services are started.
+// What runs over the old one, commands and Lima's own channel and forwards, goes on there.
 func (c *Client) Reconnect(ctx context.Context, instance string) { c.dropMaster(ctx, instance) }
 
-// dropMaster ends a shared connection that does not answer.
+// dropMaster has the shared connection take nothing new: it gives up its socket, and what still uses it goes on.
+// Ending it would also end what others do over it, and leave the ports that Lima has forwarded over it dead.
 func (c *Client) dropMaster(ctx context.Context, instance string) {
 	program, args, err := c.sshArgs(instance, nil)
 	if err != nil {
@@ -236,7 +241,7 @@ func (c *Client) dropMaster(ctx context.Context, instance string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(args, "-O", "exit", hostAlias(instance))...)
+	cmd := exec.CommandContext(ctx, program, append(args, "-O", "stop", hostAlias(instance))...)
 	cmd.Env = c.env
 	detach(cmd)
 	begin := time.Now()

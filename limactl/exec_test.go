@@ -95,15 +95,16 @@ func testExecStatus(t *testing.T, c *Client, box string) {
 	for name, tt := range map[string]struct {
 		args []string
 		want int
+		says string
 	}{
-		"killed":                     {[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15},
-		"not found":                  {[]string{"no-such-program"}, 127},
-		"not a builtin of our shell": {[]string{"exit", "3"}, 127},
+		"killed":                     {[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15, ""},
+		"not found":                  {[]string{"no-such-program"}, 127, "no-such-program: command not found\n"},
+		"not a builtin of our shell": {[]string{"exit", "3"}, 127, "exit: command not found\n"},
 	} {
 		_, diag, err := capture(t.Context(), c, box, Exec{Args: tt.args})
 		var exit *ExitError
-		if !errors.As(err, &exit) || exit.Status != tt.want {
-			t.Errorf("%s: %v (%s)", name, err, diag)
+		if !errors.As(err, &exit) || exit.Status != tt.want || diag != tt.says {
+			t.Errorf("%s: %v (%q)", name, err, diag)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Created struct {
 }
 
 // Create makes the box: data disk, VM, guest, software, in that order, and proves it healthy. Artifacts come
-// in while the VM boots. On failure or interruption exactly what it made is removed again; artifacts that came
+// in while the VM boots, and are installed as they arrive in the box. On failure or interruption exactly what it made is removed again; artifacts that came
 // in whole stay in the cache. When the box is there already it refuses and changes nothing.
 func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
 	c := &creation{Box: b, result: &Created{}}
@@ -55,11 +55,11 @@ func (c *creation) plan(context.Context) (Plan, error) {
 		{ID: "disk", Title: "make the data disk", Do: c.makeDisk, Undo: c.removeDisk},
 		{ID: "vm", Title: "make the VM", Do: c.makeVM, Undo: c.removeVM},
 		{ID: "boot", Title: "boot the VM", Do: c.boot},
-		{ID: "fetch", Title: "fetch the software", Do: c.fetchSoftware, Beside: true},
+		{ID: "fetch", Title: "fetch the software", Do: c.fetchSoftware, After: []string{"vm"}},
 		{ID: "helper", Title: "put the helper into the box", Do: c.putHelper},
 		{ID: "bootstrap", Title: "prepare the guest", Do: c.bootstrap},
-		{ID: "upload", Title: "upload the software", Do: c.upload, Beside: true},
-		{ID: "install", Title: "install and prove the software", Do: c.install},
+		{ID: "upload", Title: "upload the software", Do: c.upload, After: []string{"helper"}},
+		{ID: "install", Title: "install and prove the software", Do: c.install, After: []string{"bootstrap"}},
 		{ID: "verify", Title: "check the box from outside", Do: c.verify},
 		{ID: "finish", Title: "record the box", Do: c.finish},
 	}}, nil
@@ -197,6 +197,7 @@ func (c *creation) install(ctx context.Context, p *Progress) error {
 	if err != nil {
 		return err
 	}
+	tx.Arriving = true // upload runs beside
 	var applied protocol.Applied
 	if err := c.ask(ctx, protocol.VerbApply, tx, &applied, relay(p)); err != nil {
 		return err

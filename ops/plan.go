@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +16,8 @@ type Step struct {
 	ID, Title string
 	Do        func(context.Context, *Progress) error
 	Undo      func(context.Context) error // nil: nothing to undo
-	// Beside starts this step together with the one before it. The step after the last of such a run
-	// waits for all of them.
-	Beside bool
+	// After names the earlier steps that this one waits for; nil is all of them.
+	After []string
 }
 
 // Plan is an operation: all of it is known before any of it runs.
@@ -42,17 +42,7 @@ func (p Plan) Run(ctx context.Context, sink Sink) error {
 	}
 	begun := time.Now()
 	s.emit(Event{Kind: Planned, Steps: info})
-	var err error
-	var started []Step
-	for i := 0; i < len(p.Steps) && err == nil; {
-		end := i + 1
-		for end < len(p.Steps) && p.Steps[end].Beside {
-			end++
-		}
-		started = append(started, p.Steps[i:end]...)
-		err = p.runGroup(ctx, s, p.Steps[i:end])
-		i = end
-	}
+	started, err := p.runSteps(ctx, s)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fault.New(fault.Interrupted, "%s was interrupted", p.Operation)
@@ -69,33 +59,48 @@ func (p Plan) Run(ctx context.Context, sink Sink) error {
 	return err
 }
 
-// runGroup runs steps at the same time; the first failure ends the others, and is the one returned.
-func (p Plan) runGroup(ctx context.Context, s *stream, steps []Step) error {
+// runSteps runs each step once those it waits for have ended; the first failure ends the others, and is the one
+// returned. started are the steps that were begun, in the order of the plan.
+func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var first error
-	for _, st := range steps {
-		wg.Go(func() {
-			if err := p.runStep(ctx, s, st); err != nil {
-				mu.Lock()
-				if first == nil {
-					first = err
+	var all sync.WaitGroup
+	begun := make([]bool, len(p.Steps))
+	ended := make([]chan struct{}, len(p.Steps))
+	for i, st := range p.Steps {
+		ended[i] = make(chan struct{})
+		all.Go(func() {
+			for j, before := range p.Steps[:i] {
+				if st.After != nil && !slices.Contains(st.After, before.ID) {
+					continue
 				}
-				mu.Unlock()
-				cancel(err)
+				select {
+				case <-ended[j]:
+				case <-ctx.Done():
+					return
+				}
 			}
+			if ctx.Err() != nil {
+				return
+			}
+			begun[i] = true
+			if err := p.runStep(ctx, s, st); err != nil {
+				cancel(err) // the first counts
+				return
+			}
+			close(ended[i])
 		})
 	}
-	wg.Wait()
-	return first
+	all.Wait()
+	for i, st := range p.Steps {
+		if begun[i] {
+			started = append(started, st)
+		}
+	}
+	return started, context.Cause(ctx)
 }
 
 func (p Plan) runStep(ctx context.Context, s *stream, st Step) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	begun := time.Now()
 	s.emit(Event{Kind: Started, Step: st.ID, Title: st.Title})
 	err := guarded(func() error { return st.Do(ctx, &Progress{stream: s, step: st}) })

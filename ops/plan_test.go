@@ -73,7 +73,7 @@ func TestCancelUndoesWithALivingContext(t *testing.T) {
 	}
 }
 
-func TestStepsBesideRunTogether(t *testing.T) {
+func TestStepsRunBesideEachOther(t *testing.T) {
 	met := make(chan struct{})
 	meet := func(ctx context.Context, _ *Progress) error {
 		select {
@@ -87,7 +87,7 @@ func TestStepsBesideRunTogether(t *testing.T) {
 	after := false
 	plan := Plan{Steps: []Step{
 		{ID: "boot", Do: meet},
-		{ID: "fetch", Do: meet, Beside: true},
+		{ID: "fetch", Do: meet, After: []string{}},
 		{ID: "after", Do: func(context.Context, *Progress) error { after = true; return nil }},
 	}}
 	if err := plan.Run(t.Context(), nil); err != nil || !after {
@@ -95,11 +95,58 @@ func TestStepsBesideRunTogether(t *testing.T) {
 	}
 }
 
-func TestFailureBesideEndsTheOther(t *testing.T) {
+// A step waits for those it names alone, and the one behind it for all.
+func TestStepWaitsForWhatItNames(t *testing.T) {
+	release := make(chan struct{})
+	var log []string
+	plan := Plan{Steps: []Step{
+		{ID: "a", Do: func(context.Context, *Progress) error { log = append(log, "a"); return nil }},
+		{ID: "slow", Do: func(ctx context.Context, _ *Progress) error {
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			log = append(log, "slow")
+			return nil
+		}},
+		{ID: "quick", After: []string{"a"}, Do: func(context.Context, *Progress) error {
+			log = append(log, "quick")
+			close(release)
+			return nil
+		}},
+		{ID: "last", Do: func(context.Context, *Progress) error { log = append(log, "last"); return nil }},
+	}}
+	if err := plan.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a", "quick", "slow", "last"}; !slices.Equal(log, want) {
+		t.Errorf("ran %v, want %v", log, want)
+	}
+}
+
+// Every step that a plan waits for is there: one that is not would be waited for in vain, or not at all.
+func TestCreateNamesItsOwnSteps(t *testing.T) {
+	plan, err := (&creation{Box: &Box{}}).plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, st := range plan.Steps {
+		for _, name := range st.After {
+			if !slices.Contains(ids, name) {
+				t.Errorf("%s waits for %q, which is not before it", st.ID, name)
+			}
+		}
+		ids = append(ids, st.ID)
+	}
+}
+
+func TestFailureEndsWhatRunsBesideIt(t *testing.T) {
 	boom := errors.New("boom")
 	plan := Plan{Steps: []Step{
 		{ID: "boot", Do: func(ctx context.Context, _ *Progress) error { <-ctx.Done(); return ctx.Err() }},
-		{ID: "fetch", Do: func(context.Context, *Progress) error { return boom }, Beside: true},
+		{ID: "fetch", Do: func(context.Context, *Progress) error { return boom }, After: []string{}},
 	}}
 	if err := plan.Run(t.Context(), nil); !errors.Is(err, boom) {
 		t.Errorf("err %v", err)

@@ -29,7 +29,7 @@ const (
 	ListNoise   Fault = "list-noise"   // a line that is no JSON is among the output
 	ListHangs   Fault = "list-hangs"
 	RefuseRoot  Fault = "refuse-root"  // as limactl does when it is run as root
-	StaleMaster Fault = "stale-master" // what uses the shared ssh connection hangs, until that is told to exit
+	StaleMaster Fault = "stale-master" // what uses the shared ssh connection hangs, until that is told to stop
 	ConnectLost Fault = "connect-lost" // ssh ends with 255 half a second into a command
 	LoginNoise  Fault = "login-noise"  // a login script prints on both streams
 )

@@ -48,13 +48,13 @@ func ssh(home string, args []string) int {
 		host, args = args[0], args[1:]
 	}
 	name := filepath.Base(filepath.Dir(config))
-	if control == "exit" {
+	if control == "stop" {
 		if !has(home, StaleMaster) {
 			fmt.Fprintln(os.Stderr, "Control socket connect: No such file or directory")
 			return 255
 		}
 		_ = Heal(home, StaleMaster)
-		fmt.Fprintln(os.Stderr, "Exit request sent.")
+		fmt.Fprintln(os.Stderr, "Stop listening request sent.")
 		return 0
 	}
 	in, err := load(home, name)
