@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/klauspost/compress/gzip" // half again as fast as the standard library's
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
