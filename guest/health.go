@@ -12,6 +12,7 @@ import (
 const (
 	healthTime = 5 * time.Minute // for a service to become healthy: emulated CPUs are slow
 	maxCrashes = 3               // restarts by systemd after which waiting longer is no use
+	risingTime = 3 * time.Minute // after which a service that runs and does not work is not just slow to begin
 	logTime    = 20 * time.Second
 )
 
@@ -87,12 +88,20 @@ func (g *Guest) componentHealth(ctx context.Context, units map[string]Unit) ([]p
 		}
 		if ok {
 			s.State, s.Detail = c.health(ctx, g, unit)
+			if s.State == protocol.FailedState && g.rising(unit) {
+				s.State = protocol.Starting
+			}
 		} else {
 			s.State, s.Detail = protocol.Stopped, "not installed"
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// rising tells whether a service that runs has not had the time yet to work. One that keeps ending is not rising.
+func (g *Guest) rising(unit Unit) bool {
+	return unit.Active == "active" && unit.Restart < maxCrashes && g.now().Sub(unit.Since) < risingTime
 }
 
 // phaseError gives a failure the component and phase it happened in, and a code if it has none.

@@ -49,6 +49,10 @@ func TestExecutorHealth(t *testing.T) {
 		{"not running", Unit{Active: "inactive"}, answers{}, token, protocol.Stopped},
 		{"given up", Unit{Active: "failed", Result: "exit-code"}, answers{}, token, protocol.FailedState},
 		{"between restarts", Unit{Active: "activating", Sub: "auto-restart"}, answers{}, token, protocol.FailedState},
+		{"being started", Unit{Active: "activating", Sub: "start"}, answers{}, token, protocol.Starting},
+		{"being started after a crash", Unit{Active: "activating", Sub: "start", Restart: 1}, answers{}, token, protocol.Starting},
+		{"being started after too many", Unit{Active: "activating", Sub: "start", Restart: maxCrashes}, answers{}, token, protocol.FailedState},
+		{"early in the boot", Unit{Active: "inactive", Queued: true}, answers{}, token, protocol.Starting},
 		{"silent", active, answers{err: errors.New("connection refused")}, token, protocol.FailedState},
 		{"broken", active, answers{get: 500}, token, protocol.FailedState},
 		{"token refused", active, answers{get: 401, post: 401}, token, protocol.FailedState},
@@ -139,6 +143,35 @@ func TestComponentHealthOfAFreshRoot(t *testing.T) {
 	for _, c := range all {
 		if c.State != protocol.Stopped || c.Applied != "" {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// What runs since a moment and does not answer is starting; what does so for long, or keeps ending, is failed.
+func TestASlowStartIsNoFailure(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	g := &Guest{Root: t.TempDir(), Now: func() time.Time { return now }, System: answers{err: errors.New("connection refused")}}
+	put(t, g, portsFile, "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
+	put(t, g, currentDir+"/hermes/bin/hermes", "#!/bin/sh\n")
+	put(t, g, appliedFile, `{"hermes":{"name":"hermes","version":"1"},"executor":{"name":"executor","version":"1"}}`)
+	for _, tt := range []struct {
+		name string
+		unit Unit
+		want string
+	}{
+		{"just started", Unit{Active: "active", Since: now.Add(-time.Second)}, protocol.Starting},
+		{"still not there", Unit{Active: "active", Since: now.Add(-risingTime)}, protocol.FailedState},
+		{"keeps ending", Unit{Active: "active", Since: now.Add(-time.Second), Restart: maxCrashes}, protocol.FailedState},
+		{"given up", Unit{Active: "failed"}, protocol.FailedState},
+	} {
+		all, err := g.componentHealth(t.Context(), map[string]Unit{hermesUnit: tt.unit, executorUnit: tt.unit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all[4:] {
+			if c.State != tt.want || c.Detail == "" {
+				t.Errorf("%s: %s is %s: %q", tt.name, c.Name, c.State, c.Detail)
+			}
 		}
 	}
 }

@@ -183,6 +183,10 @@ func serviceState(unit Unit) (state, detail string) {
 	switch {
 	case unit.Active == "failed":
 		return protocol.FailedState, "its service failed: " + unit.Result
+	case unit.Active == "activating" && unit.Sub != "auto-restart" && unit.Restart < maxCrashes:
+		return protocol.Starting, "its service is " + unit.Sub
+	case unit.Active == "inactive" && unit.Queued:
+		return protocol.Starting, "its service waits for its turn"
 	case unit.Active == "activating" || unit.Restart > 0:
 		return protocol.FailedState, "its service is " + unit.Active + ", " + unit.Sub
 	}

@@ -19,6 +19,7 @@ var unitProperties = []struct{ face, name string }{
 	{systemd + ".Unit", "ActiveState"},
 	{systemd + ".Unit", "SubState"},
 	{systemd + ".Unit", "ActiveEnterTimestamp"},
+	{systemd + ".Unit", "Job"},
 	{systemd + ".Service", "Result"},
 	{systemd + ".Service", "NRestarts"},
 }
@@ -81,6 +82,11 @@ func (u *Unit) set(property string, value any) {
 			u.Sub = v
 		case "Result":
 			u.Result = v
+		}
+	case []any: // id and object of the job; id 0 is none
+		if len(v) == 2 && property == "Job" {
+			id, _ := v[0].(uint32)
+			u.Queued = id != 0
 		}
 	case uint64: // microseconds since 1970
 		if property == "ActiveEnterTimestamp" && v != 0 {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godbus/dbus/v5"
 )
 
 func TestRun(t *testing.T) {
@@ -119,14 +121,17 @@ func TestUnitPath(t *testing.T) {
 func TestUnitProperties(t *testing.T) {
 	var u Unit
 	for name, value := range map[string]any{"ActiveState": "active", "SubState": "running", "Result": "oom-kill",
-		"ActiveEnterTimestamp": uint64(1796000000000000), "NRestarts": uint32(2), "Other": "x"} {
+		"ActiveEnterTimestamp": uint64(1796000000000000), "NRestarts": uint32(2), "Job": []any{uint32(7), dbus.ObjectPath("/j")}, "Other": "x"} {
 		u.set(name, value)
 	}
-	if want := (Unit{Active: "active", Sub: "running", Result: "oom-kill", Since: time.Unix(1796000000, 0), Restart: 2}); u != want {
+	if want := (Unit{Active: "active", Sub: "running", Result: "oom-kill", Since: time.Unix(1796000000, 0), Restart: 2, Queued: true}); u != want {
 		t.Errorf("%+v; want %+v", u, want)
 	}
 	u.set("ActiveEnterTimestamp", uint64(0))
 	u.set("NRestarts", "not a number")
+	if u.set("Job", []any{uint32(0), dbus.ObjectPath("/")}); u.Queued {
+		t.Error("no job is a job")
+	}
 }
 
 func TestParseBlkid(t *testing.T) {

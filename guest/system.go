@@ -81,6 +81,7 @@ type Unit struct {
 	Result  string    // success, exit-code, oom-kill, ...
 	Since   time.Time // when it became active; zero if it is not
 	Restart int       // how often systemd has restarted it
+	Queued  bool      // systemd has a job for it that it has not done yet
 }
 
 // Disk is what is on a block device.

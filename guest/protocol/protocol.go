@@ -10,7 +10,7 @@ package protocol
 import "encoding/json"
 
 // Version is raised with every change to this package. Host and helper must agree exactly.
-const Version = 1
+const Version = 2
 
 // Paths inside the guest that both sides name.
 const (
@@ -247,7 +247,7 @@ type Status struct {
 	DataProblem string            `json:"data_problem,omitempty"` // why /data is not usable
 	Lock        string            `json:"lock,omitempty"`         // applied.lock, canonical text
 	Journal     string            `json:"journal,omitempty"`      // an unfinished operation
-	Components  []ComponentStatus `json:"components"`
+	Components  []ComponentStatus `json:"components,omitempty"`
 }
 
 // Usage counts bytes.
@@ -260,6 +260,7 @@ type Usage struct {
 const (
 	Healthy       = "healthy"
 	SetupRequired = "setup-required"
+	Starting      = "starting" // its service has been told to run and has not had the time yet to work
 	Stopped       = "stopped"
 	FailedState   = "failed"
 )
@@ -271,6 +272,6 @@ type ComponentStatus struct {
 	Previous string `json:"previous,omitempty"`
 	State    string `json:"state"`
 	Detail   string `json:"detail,omitempty"`  // why, in a few words
-	Service  string `json:"service,omitempty"` // active, inactive, failed; empty without a service
+	Service  string `json:"service,omitempty"` // active, activating, inactive, failed; empty without a service
 	Since    int64  `json:"since,omitempty"`   // seconds the service has been up
 }
