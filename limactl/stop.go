@@ -88,7 +88,7 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	}
 	in := Instance{Name: name, Dir: c.Dir(name), VMType: c.vmType(name)}
 	return c.awaitOff(ctx, in, 4*grace, func(f facts) error {
-		for _, p := range []process{f.driver, f.agent} {
+		for _, p := range []process{f.agent, f.driver} { // the other way round it would see its driver end, and unlock
 			if !p.ours {
 				continue
 			}
