@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"hermes-box/ops"
@@ -120,7 +121,14 @@ their exact names, are touched. Without --force a fresh verified backup must exi
 				return err
 			}
 			return a.result("destroy", gone, func(p *printer) {
-				p.line("%s box %s is gone", p.green("✓"), p.bold(b.Name()))
+				if gone.Unfinished {
+					p.line("%s what an interrupted create of box %s had left is gone", p.green("✓"), p.bold(b.Name()))
+				} else {
+					p.line("%s box %s is gone", p.green("✓"), p.bold(b.Name()))
+				}
+				if gone.CacheBytes > 0 {
+					p.line("kept for the next create: %.1f GiB of artifacts; rm -r %s frees them", float64(gone.CacheBytes)/(1<<30), shellescape.Quote(gone.Cache))
+				}
 			})
 		},
 	}

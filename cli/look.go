@@ -46,8 +46,9 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	if st.Cause != "" {
 		p.line("%s", st.Cause)
 	}
-	if st.Busy != "" {
-		p.line("%s %s", p.yellow("!"), st.Busy)
+	if u := st.Underway; u != nil {
+		p.line("%s %s", p.yellow("!"), u)
+		p.line("  %s", p.dim("→ "+u.Repair))
 	}
 	if st.LockError != "" {
 		p.line("%s %s", p.yellow("!"), st.LockError)
@@ -55,7 +56,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	if st.Seen != nil {
 		p.line("%s", p.dim("as last seen "+age(now.Sub(*st.Seen))+" ago:"))
 	}
-	if st.State == "absent" && st.Guest == nil {
+	if st.State == "absent" && st.Guest == nil && st.Underway == nil {
 		p.line("hermes-box create makes it")
 	}
 	for _, c := range st.Components {
@@ -70,6 +71,8 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	}
 	if g := st.Guest; g != nil && st.Live {
 		p.line("  memory %s   root %s   data %s   load %.2f", usage(g.Memory), usage(g.Root), usage(g.Data), g.Load)
+	}
+	if st.State != "absent" {
 		p.line("  ports  executor %d   dashboard %d", st.Ports.Executor, st.Ports.Dashboard)
 	}
 }

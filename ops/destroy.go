@@ -6,14 +6,19 @@ import (
 	"syscall"
 	"time"
 
+	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
 )
 
 // Destroyed is what destroy removed.
 type Destroyed struct {
-	Instance string `json:"instance"`
-	Disk     string `json:"disk"`
+	Instance   string `json:"instance,omitempty"`
+	Disk       string `json:"disk,omitempty"`
+	Unfinished bool   `json:"unfinished,omitempty"` // it was what an interrupted create had left
+	// What is kept on purpose, for the next create: the artifact cache, and its size in bytes.
+	Cache      string `json:"cache,omitempty"`
+	CacheBytes int64  `json:"cache_bytes,omitempty"`
 }
 
 // Destroy removes the box: its VM and its data disk, by their exact names, and the host's record. Without
@@ -29,6 +34,9 @@ func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 	result := &Destroyed{}
 	err := b.change(ctx, "destroy", sink, func(ctx context.Context) (Plan, error) {
 		if b.Record == nil { // recovery has undone a create, or an earlier destroy had only its journal left
+			if b.leftovers != nil {
+				*result = *b.leftovers
+			}
 			return Plan{}, b.Home.RemoveJournal(b.Name())
 		}
 		result.Instance, result.Disk = b.Record.Instance, b.Record.Disk
@@ -37,6 +45,7 @@ func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 	if err != nil {
 		return nil, err
 	}
+	result.Cache, result.CacheBytes = b.Home.Artifacts(), artifact.Size(b.Home.Artifacts())
 	return result, nil
 }
 

@@ -32,6 +32,9 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return c
 	}
+	if c := run(probe{"operation", "operation under way", b.checkUnderway}); c.Verdict != Pass {
+		return d // what else there is to see is of a box half made, or half gone
+	}
 	if b.Record == nil {
 		for _, p := range b.preflight() {
 			run(p)
@@ -43,7 +46,6 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		{"lima", "Lima", b.checkLima},
 		{"virtualization", "virtualization", b.checkVirtualization},
 		{"path", "state directory", b.checkPath},
-		{"journal", "interrupted operation", b.checkJournal},
 		{"disk", "data disk of the host", b.checkDisk},
 	} {
 		run(p)
@@ -58,15 +60,17 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	return d
 }
 
-func (b *Box) checkJournal(context.Context) Check {
-	j, err := b.Home.Journal(b.Name())
+func (b *Box) checkUnderway(context.Context) Check {
+	u, err := b.underway()
 	switch {
 	case err != nil:
 		return failed(err)
-	case j == nil:
+	case u == nil:
 		return pass("none")
+	case u.Running:
+		return warn(u.String(), u.Repair)
 	}
-	return warn(fmt.Sprintf("%s is under way, or was cut off at %q", j.Operation, j.Step), "hermes-box "+j.Operation)
+	return fail(u.String(), u.Repair)
 }
 
 func (b *Box) checkDisk(ctx context.Context) Check {

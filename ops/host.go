@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
@@ -34,6 +35,8 @@ type Box struct {
 	Lock    *lock.Lock // nil where LockErr says why
 	LockErr error
 	Record  *store.Record // nil: the host knows no such box
+
+	leftovers *Destroyed // what this operation found of a create that was cut off, and has removed
 }
 
 // Open reads the config at path, the lock beside it and the host's record. A lock that is missing or wrong is
@@ -74,19 +77,27 @@ func (b *Box) Name() string { return b.Config.Name }
 
 // exists refuses where the host knows no such box, or where its making never came to an end.
 func (b *Box) exists() error {
-	if b.Record == nil {
+	switch {
+	case b.Record == nil && b.leftovers != nil:
+		return fault.New(fault.NotFound, "box %q was never finished; what its interrupted create had left is removed", b.Name()).
+			Hint("hermes-box create makes it").Detail("removed", b.leftovers)
+	case b.Record == nil:
 		return fault.New(fault.NotFound, "box %q does not exist", b.Name()).
 			Hint("hermes-box create makes it")
 	}
-	if !b.Record.Ready {
-		if b.Home.Held(b.Name()) {
-			return fault.New(fault.Busy, "box %q is being made", b.Name()).
-				Hint("hermes-box status shows how far it is")
-		}
-		return fault.New(fault.NotFound, "box %q was never finished: its create was cut off", b.Name()).
-			Hint("hermes-box create removes what is left of it and makes it anew")
+	if b.Record.Ready {
+		return nil
 	}
-	return nil
+	u, err := b.underway()
+	switch {
+	case err != nil:
+		return err
+	case u == nil:
+		return fault.New(fault.NotFound, "box %q was never finished", b.Name()).Hint("hermes-box destroy --force removes it")
+	case u.Running:
+		return fault.New(fault.Busy, "box %q is being made: %s", b.Name(), u).Hint("%s; hermes-box status shows how far it is", u.Repair)
+	}
+	return fault.New(fault.NotFound, "box %q was never finished: its %s", b.Name(), u).Hint("%s", u.Repair)
 }
 
 // instance looks at the box's VM; Absent is a state, not an error.
@@ -125,6 +136,9 @@ func (b *Box) vmGone() error {
 		Hint("hermes-box doctor shows what is left; its data is on disk %s", b.Record.Disk)
 }
 
+// partialAge is how long an unfinished download is kept for a later fetch to take over.
+const partialAge = 7 * 24 * time.Hour
+
 // change runs an operation that changes the box: it takes the box's lock, recovers what an earlier one left
 // half done, then runs the plan that make returns.
 func (b *Box) change(ctx context.Context, operation string, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
@@ -145,9 +159,10 @@ func (b *Box) change(ctx context.Context, operation string, sink Sink, prepare f
 	if err := b.load(); err != nil { // what was read before may be of before another operation
 		return err
 	}
-	if err := b.recover(ctx, operation); err != nil {
+	if err := b.recover(ctx, operation, sink); err != nil {
 		return err
 	}
+	_ = artifact.Sweep(b.Home.Artifacts(), partialAge) // what cannot be removed is in nobody's way
 	plan, err := prepare(ctx)
 	if err != nil {
 		return err

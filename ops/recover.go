@@ -15,15 +15,20 @@ import (
 // box's lock held, before anything else.
 //
 // A create is undone: what its journal names is removed. A destroy that has removed nothing yet is forgotten; one
-// that has is ended by another destroy alone: no other command deletes what is left of the data.
-func (b *Box) recover(ctx context.Context, operation string) error {
+// that has is ended by another destroy alone: no other command deletes what is left of the data. What was removed is
+// in b.leftovers, and a warning in the stream says so.
+func (b *Box) recover(ctx context.Context, operation string, sink Sink) error {
 	j, err := b.Home.Journal(b.Name())
 	if err != nil || j == nil {
 		return err
 	}
 	switch {
 	case j.Operation == "create":
-		return b.undoCreate(ctx, j)
+		if err := b.undoCreate(ctx, j); err != nil || b.leftovers == nil {
+			return err
+		}
+		(&stream{operation: operation, box: b.Name(), sink: sink}).emit(Event{Kind: Warning, Line: "removed what an interrupted create had left"})
+		return nil
 	case operation == j.Operation:
 		return nil // it goes over the same ground again
 	case b.Record == nil:
@@ -58,7 +63,7 @@ func (b *Box) whole(ctx context.Context) (bool, error) {
 func (b *Box) undoCreate(ctx context.Context, j *store.Journal) error {
 	rec, err := b.Home.Record(b.Name())
 	if errors.Is(err, store.ErrNoBox) {
-		b.Record = nil
+		b.Record, b.leftovers = nil, &Destroyed{Unfinished: true}
 		return b.Home.RemoveJournal(b.Name()) // nothing but the claim had been begun
 	}
 	if err != nil {
@@ -68,12 +73,19 @@ func (b *Box) undoCreate(ctx context.Context, j *store.Journal) error {
 		b.Record = rec
 		return b.Home.RemoveJournal(b.Name())
 	}
+	left := &Destroyed{Unfinished: true}
 	for i := len(j.Made) - 1; i >= 0; i-- {
 		if err := b.removeMade(ctx, j.Made[i], rec, j); err != nil {
 			return fmt.Errorf("undo the create that was cut off: %w", err)
 		}
+		switch j.Made[i] {
+		case "vm":
+			left.Instance = rec.Instance
+		case "disk":
+			left.Disk = rec.Disk
+		}
 	}
-	b.Record = nil
+	b.Record, b.leftovers = nil, left
 	return errors.Join(b.Home.RemoveRecord(b.Name()), b.Home.RemoveJournal(b.Name()))
 }
 

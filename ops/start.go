@@ -39,17 +39,21 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 		case in.State == limactl.Running:
 			if s, err := b.look(ctx); err == nil && sound(s) {
 				result.Already, result.Status = true, s
+				b.remember(s)
 				return Plan{}, nil
 			}
+		}
+		if c := b.checkLima(ctx); c.Verdict != Pass { // as create: another version than was tried is not let at the disks
+			return Plan{}, c.refusal()
 		}
 		return b.startPlan(in, result), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.remember(result.Status)
 	drift := b.drift(result.Status)
 	result.Drift = append(changes(append(drift.Platform, drift.Components...)), b.machineDrift()...)
+	result.Status.Lock = "" // told by Drift
 	return result, nil
 }
 
@@ -100,16 +104,6 @@ func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 			return b.forwarded(ctx)
 		}},
 	)}
-}
-
-// sound is whether nothing in the box is failed or stopped.
-func sound(s *protocol.Status) bool {
-	for _, c := range s.Components {
-		if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
-			return false
-		}
-	}
-	return s.DataProblem == "" && len(s.Components) > 0
 }
 
 // Stop stops the services, syncs the data disk and stops the VM. A stopped box is left alone. With force the

@@ -17,12 +17,12 @@ type Status struct {
 	Cause      string            `json:"cause,omitempty"`
 	Live       bool              `json:"live"` // Guest is of now; else it is the last known
 	Seen       *time.Time        `json:"seen,omitempty"`
-	Guest      *protocol.Status  `json:"guest,omitempty"`
+	Guest      *protocol.Status  `json:"guest,omitempty"` // without its lock and its components: Components tells of both
 	Components []ComponentStatus `json:"components,omitempty"`
 	Platform   []Drifted         `json:"platform_drift,omitempty"`
 	LockError  string            `json:"lock_error,omitempty"`
 	Ports      protocol.Ports    `json:"ports"`
-	Busy       string            `json:"busy,omitempty"` // "create is under way", "destroy was cut off"
+	Underway   *Underway         `json:"underway,omitempty"`
 }
 
 // ComponentStatus puts desired, applied and running side by side.
@@ -30,10 +30,12 @@ type ComponentStatus struct {
 	Name    string `json:"name"`
 	Desired string `json:"desired,omitempty"`
 	Applied string `json:"applied,omitempty"`
-	State   string `json:"state"` // healthy setup-required stopped drifted failed
-	Detail  string `json:"detail,omitempty"`
-	Service string `json:"service,omitempty"`
-	Since   int64  `json:"since,omitempty"`
+	// Previous is the release before the applied one, where it is kept.
+	Previous string `json:"previous,omitempty"`
+	State    string `json:"state"` // healthy setup-required starting stopped drifted failed
+	Detail   string `json:"detail,omitempty"`
+	Service  string `json:"service,omitempty"`
+	Since    int64  `json:"since,omitempty"` // seconds the service has been up
 }
 
 // Drifted is one difference between what the lock says and what is applied.
@@ -64,13 +66,18 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 	if b.LockErr != nil {
 		st.LockError = b.LockErr.Error()
 	}
-	if j, err := b.Home.Journal(b.Name()); err == nil && j != nil {
-		st.Busy = j.Operation + " was cut off"
-		if b.Home.Held(b.Name()) {
-			st.Busy = j.Operation + " is under way"
-		}
+	var err error
+	if st.Underway, err = b.underway(); err != nil {
+		st.Cause = err.Error()
 	}
-	if b.Record == nil {
+	switch {
+	case b.Record == nil:
+		return st, nil
+	case !b.Record.Ready: // there is nothing to ask yet, or any more
+		st.State = string(limactl.Degraded)
+		if st.Underway != nil && st.Underway.Running {
+			st.State = string(limactl.Starting)
+		}
 		return st, nil
 	}
 	in, live, err := b.observe(ctx)
@@ -80,7 +87,10 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 	if err != nil { // limactl cannot tell; its files and the last look can
 		in.State, in.Cause = b.Lima.Peek(b.Record.Instance), err.Error()
 	}
-	st.State, st.Cause = string(in.State), in.Cause
+	st.State = string(in.State)
+	if in.Cause != "" {
+		st.Cause = in.Cause
+	}
 	if live != nil {
 		st.Live, st.Guest = true, live
 		b.remember(live)
@@ -89,11 +99,45 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 	}
 	if st.Guest != nil {
 		b.compare(st)
-	}
-	if st.Live && (!sound(st.Guest)) {
-		st.State = string(limactl.Degraded)
+		if st.Live {
+			st.State = string(judge(st.Guest, st.Underway))
+		}
+		st.Guest = brief(st.Guest)
 	}
 	return st, nil
+}
+
+// judge is the state of a box that answers. What start has not brought up yet has not failed.
+func judge(guest *protocol.Status, u *Underway) limactl.State {
+	state := limactl.Running
+	if guest.DataProblem != "" || len(guest.Components) == 0 {
+		state = limactl.Degraded
+	}
+	for _, c := range guest.Components {
+		switch c.State {
+		case protocol.Healthy, protocol.SetupRequired:
+		case protocol.Starting:
+			if state == limactl.Running {
+				state = limactl.Starting
+			}
+		default:
+			state = limactl.Degraded
+		}
+	}
+	if state == limactl.Degraded && u != nil && u.Running && u.Operation == "start" {
+		return limactl.Starting
+	}
+	return state
+}
+
+// sound is whether everything in the box works.
+func sound(guest *protocol.Status) bool { return judge(guest, nil) == limactl.Running }
+
+// brief is a status without the text of the lock and without the components, for results that tell of both already.
+func brief(guest *protocol.Status) *protocol.Status {
+	b := *guest
+	b.Lock, b.Components = "", nil
+	return &b
 }
 
 // observe asks Lima and the guest at the same time: a running box answers in the time of one ssh round trip.
@@ -140,7 +184,7 @@ func (b *Box) compare(st *Status) {
 	}
 	st.Platform = append(changes(d.Platform), b.machineDrift()...)
 	for _, c := range st.Guest.Components {
-		out := ComponentStatus{Name: c.Name, Applied: c.Applied, State: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
+		out := ComponentStatus{Name: c.Name, Applied: c.Applied, Previous: c.Previous, State: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
 		if b.Lock != nil {
 			out.Desired = b.Lock.Components[c.Name].Version
 		}

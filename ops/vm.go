@@ -93,6 +93,7 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 			return nil, fault.New(fault.HealthFailed, "the data disk: %s", status.DataProblem).Hint("hermes-box doctor")
 		}
 		if waiting == "" {
+			b.remember(status)
 			return status, nil
 		}
 		select {

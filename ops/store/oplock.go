@@ -17,7 +17,8 @@ import (
 // ends; what is written in the file only tells the loser who holds it.
 type OpLock struct{ f *flock.Flock }
 
-type holder struct {
+// Holder is who is changing a box. Its fields are zero where it could not be read.
+type Holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Started time.Time `json:"started"`
@@ -37,7 +38,7 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 	if !ok {
 		return nil, busy(box, path)
 	}
-	me, _ := json.Marshal(holder{os.Getpid(), operation, time.Now().UTC()})
+	me, _ := json.Marshal(Holder{os.Getpid(), operation, time.Now().UTC()})
 	if err := os.WriteFile(path, me, 0o600); err != nil { // not renamed: the lock is on this very file
 		f.Unlock()
 		return nil, unwritable(path, err)
@@ -45,26 +46,35 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 	return &OpLock{f}, nil
 }
 
-// lookTime is longer than Held has the lock, so that a look at a box never makes a change of it fail.
+// lookTime is longer than Holder has the lock, so that a look at a box never makes a change of it fail.
 const lookTime = 200 * time.Millisecond
 
-// Held tells whether some process is changing the box right now.
-func (h Home) Held(box string) bool {
-	f := flock.New(h.lock(box), flock.SetFlag(os.O_RDONLY))
+// Holder tells who is changing the box right now; nil if nobody is.
+func (h Home) Holder(box string) *Holder {
+	path := h.lock(box)
+	f := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	ok, err := f.TryRLock()
 	if ok {
 		f.Unlock()
 	}
-	return !ok && err == nil
+	if ok || err != nil {
+		return nil
+	}
+	return readHolder(path)
 }
 
-func busy(box, path string) error {
-	var who holder
+func readHolder(path string) *Holder {
+	who := &Holder{}
 	if f, err := os.Open(path); err == nil {
 		data, _ := io.ReadAll(io.LimitReader(f, 64<<10))
 		f.Close()
-		_ = json.Unmarshal(data, &who)
+		_ = json.Unmarshal(data, who)
 	}
+	return who
+}
+
+func busy(box, path string) error {
+	who := readHolder(path)
 	by := "another process"
 	if who.PID != 0 {
 		by = fmt.Sprintf("pid %d (%s), started %s", who.PID, who.Command, who.Started.Local().Format(time.DateTime))

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"hermes-box/ops/fault"
@@ -66,21 +64,6 @@ func (h Home) SaveRecord(r *Record) error {
 // RemoveRecord forgets a box.
 func (h Home) RemoveRecord(box string) error {
 	return errors.Join(remove(h.seen(box)), remove(h.record(box)))
-}
-
-// Boxes are the names of all boxes with a record.
-func (h Home) Boxes() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(string(h), "boxes"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var names []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && !strings.HasPrefix(name, ".") && name != "" {
-			names = append(names, name)
-		}
-	}
-	return names, err
 }
 
 // Journal is the durable trace of an operation under way. Made names, in order, what the operation is about to

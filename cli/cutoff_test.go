@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hermes-box/limactl/rehearsal"
+	"hermes-box/ops"
+)
+
+// killed is a create that was killed after a step.
+func (m *machine) killed(step string) {
+	m.t.Helper()
+	c := m.cmd(step, "create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror"))
+	if err := c.Run(); err == nil || c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		m.t.Fatalf("after %s the process was not killed: %v", step, err)
+	}
+}
+
+// answers decodes the one object of --json.
+func decode[T any](t *testing.T, out string) (v struct {
+	OK     bool
+	Result T
+	Error  struct {
+		Code, Message, Recovery string
+		Details                 map[string]any
+	}
+}) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(out), &v); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return v
+}
+
+// What a killed create has left is told with the two commands that help, and no other repair.
+func TestKilledCreateIsTold(t *testing.T) {
+	m := newMachine(t)
+	m.killed("vm")
+	out, _, err := m.run("status", "--json")
+	st := decode[ops.Status](t, out).Result
+	if u := st.Underway; err != nil || st.State != "degraded" || u == nil || u.Running || u.Operation != "create" || u.Step != "vm" {
+		t.Errorf("status: %v %s", err, out)
+	}
+	for _, verb := range []string{"status", "doctor"} {
+		out, _, _ := m.run(verb)
+		for _, want := range []string{"create was cut off, at vm", "hermes-box create makes it anew", "hermes-box destroy --force removes what is left"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s does not say %q:\n%s", verb, want, out)
+			}
+		}
+		if strings.Contains(out, "stop --force") {
+			t.Errorf("%s offers another repair:\n%s", verb, out)
+		}
+	}
+	if _, stderr, err := m.run("ssh"); err == nil || strings.Contains(stderr, "being made") {
+		t.Errorf("ssh: %v %s", err, stderr)
+	}
+}
+
+// start removes what a killed create has left, and does not hide it.
+func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
+	m := newMachine(t)
+	m.killed("vm")
+	out, stderr, err := m.run("start", "--json")
+	a := decode[any](t, out)
+	removed, _ := a.Error.Details["removed"].(map[string]any)
+	if err == nil || a.Error.Code != "not_found" || a.Error.Recovery != "hermes-box create makes it" ||
+		removed["instance"] != "main" || removed["disk"] != "main-data" {
+		t.Errorf("start: %v %s", err, out)
+	}
+	if !strings.Contains(stderr, "! removed what an interrupted create had left") {
+		t.Errorf("stderr: %s", stderr)
+	}
+	if left := m.left(); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	out, _, err = m.run("destroy", "--force", "--json")
+	if a := decode[any](t, out); err == nil || a.Error.Code != "not_found" {
+		t.Errorf("destroy of nothing: %v %s", err, out)
+	}
+}
+
+func TestDestroyAfterAKilledCreate(t *testing.T) {
+	for _, step := range []string{"claim", "disk", "vm", "boot"} {
+		m := newMachine(t)
+		m.killed(step)
+		out, stderr, err := m.run("destroy", "--force")
+		if err != nil || !strings.Contains(out, "what an interrupted create of box main had left is gone") || !strings.Contains(stderr, "! removed") {
+			t.Errorf("killed after %s: %v\n%s%s", step, err, out, stderr)
+		}
+		if step == "boot" && !strings.Contains(out, "of artifacts; rm -r ") {
+			t.Errorf("it does not say what is kept: %s", out)
+		}
+		if left := m.left(); len(left) != 0 {
+			t.Errorf("killed after %s, destroyed, left: %v", step, left)
+		}
+	}
+}
+
+// While create runs, looking says so, by whom and since when, and offers nothing but to wait.
+func TestCreateUnderWayIsTold(t *testing.T) {
+	m := newMachine(t)
+	if err := rehearsal.Inject(m.lima(), rehearsal.HoldBoot); err != nil {
+		t.Fatal(err)
+	}
+	c := m.cmd("", "create", "--events", "--mirror", filepath.Join(m.dir, "mirror"))
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	looked := false
+	for dec := json.NewDecoder(stderr); ; {
+		var e ops.Event
+		if dec.Decode(&e) != nil {
+			break
+		}
+		if e.Kind != ops.Started || e.Step != "boot" {
+			continue
+		}
+		looked = true
+		pid := fmt.Sprintf("(pid %d)", c.Process.Pid)
+		for _, verb := range []string{"status", "doctor"} {
+			out, _, err := m.run(verb)
+			if err != nil || !strings.Contains(out, "create is under way since ") || !strings.Contains(out, pid) || !strings.Contains(out, "→ wait for it to end") ||
+				strings.Count(out, "→") != 1 {
+				t.Errorf("%s: %v\n%s", verb, err, out)
+			}
+		}
+		out, _, _ := m.run("status", "--json")
+		if st := decode[ops.Status](t, out).Result; st.State != "starting" || st.Underway == nil || st.Underway.PID != c.Process.Pid || st.Underway.Started.IsZero() {
+			t.Errorf("status: %s", out)
+		}
+		if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, pid) && !strings.Contains(stderr, fmt.Sprintf("pid %d", c.Process.Pid)) {
+			t.Errorf("start: %v %s", err, stderr)
+		}
+		c.Process.Signal(os.Interrupt)
+	}
+	c.Wait()
+	if !looked {
+		t.Error("create never came to boot")
+	}
+	if left := m.left(); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Another Lima than the lock was qualified with is not let at a box; it may always be stopped.
+func TestStartWantsTheLimaOfTheLock(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	lock, err := os.ReadFile(filepath.Join(m.dir, "hermes-box.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write("hermes-box.lock", []byte(strings.Replace(string(lock), "version: 2.1.3", "version: 2.0.0", 1)))
+	_, stderr, err := m.run("start")
+	if err == nil || !strings.Contains(stderr, "Lima is 2.1.3, the lock is qualified with 2.0.0") || !strings.Contains(stderr, "hint: install Lima 2.0.0") {
+		t.Errorf("start: %v %s", err, stderr)
+	}
+	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
+		t.Fatal(err, stderr)
+	}
+	if _, stderr, err := m.run("stop", "--force"); err != nil {
+		t.Errorf("stop: %v %s", err, stderr)
+	}
+}
