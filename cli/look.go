@@ -129,7 +129,7 @@ func (a *app) doctor() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", GroupID: "look", Args: cobra.NoArgs,
 		Short: "check this machine and the box, with evidence and repairs",
-		Long:  "Check this machine and the box. Nothing is changed. Each check tells what was found; each failure also what\nto type. The exit status is 1 if any check failed.",
+		Long:  "Check this machine and the box. Nothing is changed. Each check tells what was found; each failure also what\nto type. The exit status is 0 only if every check could be made and none failed: what could not be looked at\nis not known to be good.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := a.openBox()
 			if err != nil {
@@ -144,19 +144,31 @@ func (a *app) doctor() *cobra.Command {
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			if d.Failed > 0 {
-				return fault.New(fault.HealthFailed, "%d of %d checks failed", d.Failed, len(d.Checks)).
-					Hint("the repair stands under each of them").Detail("checks", d.Checks)
+			if d.Failed+d.Unknown > 0 {
+				return fault.New(fault.HealthFailed, "%s", verdict(d)).Hint("the repair stands under each of them").
+					Detail("checks", d.Checks).Detail("failed", d.Failed).Detail("unknown", d.Unknown)
 			}
 			return a.result("doctor", d, func(*printer) {})
 		},
 	}
 }
 
+// verdict counts what is not well: what was found bad apart from what could not be looked at.
+func verdict(d *ops.Diagnosis) string {
+	var parts []string
+	if d.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", d.Failed))
+	}
+	if d.Unknown > 0 {
+		parts = append(parts, fmt.Sprintf("%d could not be looked at", d.Unknown))
+	}
+	return fmt.Sprintf("of %d checks %s", len(d.Checks), strings.Join(parts, ", "))
+}
+
 func checkText(s style, c ops.Check) string {
 	glyph := map[ops.Verdict]string{
 		ops.Pass: s.green("✓ pass   "), ops.Warn: s.yellow("! warn   "),
-		ops.Fail: s.red("✗ fail   "), ops.Unknown: s.red("? unknown"),
+		ops.Fail: s.red("✗ fail   "), ops.Unknown: s.yellow("? unknown"),
 	}[c.Verdict]
 	text := fmt.Sprintf("%s %-24s %s\n", glyph, c.Title, c.Evidence)
 	if c.Repair != "" && c.Verdict != ops.Pass {

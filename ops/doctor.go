@@ -8,8 +8,9 @@ import (
 
 // Diagnosis is all that doctor looked at.
 type Diagnosis struct {
-	Checks []Check `json:"checks"`
-	Failed int     `json:"failed"`
+	Checks  []Check `json:"checks"`
+	Failed  int     `json:"failed"`
+	Unknown int     `json:"unknown"` // could not be looked at, for what another check tells as a rule
 }
 
 // checkBound is the most that one check may take: emulated CPUs need half a minute to run all six components.
@@ -24,8 +25,11 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		defer cancel()
 		c := p.run(ctx)
 		d.Checks = append(d.Checks, c)
-		if c.Verdict == Fail || c.Verdict == Unknown {
+		switch c.Verdict {
+		case Fail:
 			d.Failed++
+		case Unknown:
+			d.Unknown++
 		}
 		if each != nil {
 			each(c)

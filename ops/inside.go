@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -46,6 +47,8 @@ func (in *insideChecks) checkVM(ctx context.Context) Check {
 		return pass("running")
 	case limactl.Stopped:
 		return warn("stopped", "hermes-box start")
+	case limactl.Starting:
+		return warn("starting: "+vm.Cause, "wait a minute, then hermes-box doctor")
 	case limactl.Absent:
 		return fail("the VM is gone", "the data is on disk "+in.Record.Disk+": do not destroy the box if you need it")
 	}
@@ -112,12 +115,28 @@ func (in *insideChecks) checkComponents(context.Context) Check {
 	if in.status == nil {
 		return unknown(errNotAnswering, "")
 	}
+	var rising []string
 	for _, c := range in.status.Components {
-		if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
-			return fail(fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Detail), "hermes-box logs "+c.Name)
+		switch c.State {
+		case protocol.Healthy, protocol.SetupRequired:
+		case protocol.Starting:
+			rising = append(rising, fmt.Sprintf("%s is starting: %s", c.Name, c.Detail))
+		default:
+			return fail(fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Detail), logOf(c))
 		}
 	}
+	if len(rising) > 0 {
+		return warn(strings.Join(rising, "; "), "wait a minute, then hermes-box doctor")
+	}
 	return pass(fmt.Sprintf("%d are up", len(in.status.Components)))
+}
+
+// logOf is where to look for the reason of a component's state: what has no service has no log.
+func logOf(c protocol.ComponentStatus) string {
+	if c.Service == "" {
+		return "hermes-box logs operations"
+	}
+	return "hermes-box logs " + c.Name
 }
 
 // checkVersions has each release say what it is: a file that was changed or lost after its activation shows here.
@@ -128,7 +147,7 @@ func (in *insideChecks) checkVersions(ctx context.Context) Check {
 	}
 	for _, c := range v.Components {
 		if c.Problem != "" {
-			return fail(fmt.Sprintf("%s %s: %s", c.Name, c.Applied, c.Problem), "hermes-box logs "+c.Name)
+			return fail(fmt.Sprintf("%s %s: %s", c.Name, c.Applied, c.Problem), "hermes-box exec -- ls -lL /opt/hermes-box/current/"+c.Name)
 		}
 	}
 	return pass(fmt.Sprintf("%d answer as applied", len(v.Components)))
@@ -181,9 +200,24 @@ func (in *insideChecks) checkNoMounts(ctx context.Context) Check {
 func (in *insideChecks) checkForward(ctx context.Context) Check {
 	url, _ := in.URL("executor")
 	if err := answers(ctx, url); err != nil {
+		if in.state("executor") == protocol.Starting {
+			return warn(url+" does not answer yet: executor is starting", "wait a minute, then hermes-box doctor")
+		}
 		return fail(fmt.Sprintf("%s does not answer: %v", url, err), "hermes-box stop, then hermes-box start")
 	}
 	return pass(url + " answers")
+}
+
+// state is that of a component as the box told it; empty if it has not.
+func (in *insideChecks) state(component string) string {
+	if in.status != nil {
+		for _, c := range in.status.Components {
+			if c.Name == component {
+				return c.State
+			}
+		}
+	}
+	return ""
 }
 
 // checkLoopback tries the ports on each address of this machine that is not loopback.
