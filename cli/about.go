@@ -27,20 +27,22 @@ func (a *app) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Args: cobra.NoArgs,
 		Short: "print the version of hermes-box",
-		RunE: func(*cobra.Command, []string) error {
-			v := about{Version: Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Protocol: protocol.Version}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						v.Commit = s.Value
-					}
-				}
-			}
-			return a.result("version", v, func(p *printer) {
-				p.line("hermes-box %s %s %s", v.Version, v.Platform, v.Go)
-			})
-		},
+		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+func (a *app) printVersion() error {
+	v := about{Version: Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Protocol: protocol.Version}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v.Commit = s.Value
+			}
+		}
+	}
+	return a.result("version", v, func(p *printer) {
+		p.line("hermes-box %s %s %s", v.Version, v.Platform, v.Go)
+	})
 }
 
 func (a *app) man() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +27,11 @@ type app struct {
 	json, events, quiet bool
 	color               string
 
-	began  bool // a command of ours has begun: errors are no longer of usage
-	remote bool // the exit status is that of a command in the box
-	box    string
+	began   bool        // a command of ours has begun: errors are no longer of usage
+	changes atomic.Bool // it changes the box: an interruption has to be waited for
+	follows bool        // it goes on until it is interrupted
+	remote  bool        // the exit status is that of a command in the box
+	box     string
 }
 
 // rawOutput marks commands whose stdout is not ours to wrap in JSON.

@@ -29,6 +29,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitInterrupted = 130
+	exitPipe        = 141 // as the shell tells of a command that SIGPIPE has ended
 )
 
 // Main runs one command to its end and returns the exit status of the process.
@@ -38,22 +39,30 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
+	interrupted := ctx.Err() != nil
 	var exit *limactl.ExitError
-	if a.remote && errors.As(err, &exit) {
+	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
+	}
+	if !a.changes.Load() && !interrupted && errors.Is(err, syscall.EPIPE) {
+		return exitPipe // whoever read has read enough
 	}
 	if !a.began { // cobra refused before any command of ours ran, and read no flags
 		a.json = slices.Contains(args, "--json")
-		err = fault.New(fault.InvalidInput, "%w", err).Hint("%s --help", cmd.CommandPath())
+		if fault.HintOf(err) == "" {
+			err = fault.New(fault.InvalidInput, "%w", err).Hint("%s --help", cmd.CommandPath())
+		}
 	}
-	if ctx.Err() != nil && fault.CodeOf(err) != fault.Interrupted {
+	switch {
+	case interrupted && a.follows:
+		return exitInterrupted // it is how one leaves
+	case interrupted && !a.changes.Load():
+		err = fault.New(fault.Interrupted, "interrupted")
+	case interrupted && fault.CodeOf(err) != fault.Interrupted:
 		err = fault.New(fault.Interrupted, "interrupted: %w", err)
 	}
 	a.printError(cmd.Name(), err)
@@ -93,7 +102,9 @@ func (a *app) signals() (context.Context, func()) {
 			default:
 				os.Exit(exitInterrupted)
 			}
-			a.note("stopping safely; once more to stop at once")
+			if a.changes.Load() {
+				a.note("stopping safely; once more to stop at once")
+			}
 			cancel()
 		}
 	}()
@@ -106,19 +117,28 @@ func (a *app) signals() (context.Context, func()) {
 }
 
 func (a *app) root() *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:           "hermes-box",
 		Short:         "a persistent, isolated workstation for AI agents",
 		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nTyped alone, it shows the box.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.began = true
 			return a.prepare(cmd)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.printVersion()
+			}
+			return a.runStatus(cmd.Context())
+		},
 	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.Flags().BoolVar(&version, "version", false, "print the version of hermes-box")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFlag, "config", "", "path of hermes-box.yaml (default $HERMES_BOX_CONFIG, then ./hermes-box.yaml)")
 	flags.BoolVar(&a.json, "json", false, "print the result as one JSON object")
@@ -130,5 +150,6 @@ func (a *app) root() *cobra.Command {
 		a.ssh(), a.exec(), a.open(),
 		a.status(), a.logs(), a.doctor(),
 		a.version(), a.man())
+	strict(root)
 	return root
 }

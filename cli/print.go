@@ -74,6 +74,7 @@ func (a *app) note(line string) {
 
 // sink is where the events of an operation go, and a function to call when it is over.
 func (a *app) sink() (ops.Sink, func()) {
+	a.changes.Store(true)
 	switch {
 	case a.events:
 		enc := json.NewEncoder(a.stderr)
