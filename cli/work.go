@@ -5,12 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"hermes-box/limactl"
-	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
 
@@ -72,33 +70,6 @@ func (a *app) passStatus(err error) error {
 		return &limactl.ExitError{Status: exit.ExitCode()}
 	}
 	return err
-}
-
-func (a *app) logs() *cobra.Command {
-	var lines int
-	var follow bool
-	cmd := &cobra.Command{
-		Use: "logs [" + strings.Join(ops.LogSources, "|") + "]", GroupID: "look", Args: cobra.MaximumNArgs(1), ValidArgs: ops.LogSources,
-		Short:       "show a log of the box or of what was done to it",
-		Annotations: map[string]string{rawOutput: "yes"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if lines < 1 {
-				return fault.New(fault.InvalidInput, "--lines %d: at least 1", lines).Hint("hermes-box logs --lines 100")
-			}
-			b, err := a.openBox()
-			if err != nil {
-				return err
-			}
-			source := "operations"
-			if len(args) == 1 {
-				source = args[0]
-			}
-			return b.Logs(cmd.Context(), source, lines, follow, a.stdout)
-		},
-	}
-	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines from the end")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as lines come in (logs of services)")
-	return cmd
 }
 
 func (a *app) open() *cobra.Command {

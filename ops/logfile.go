@@ -60,8 +60,8 @@ func CommandLog(home string) func(limactl.Command) {
 	}
 }
 
-// logEntry is a line of the command log.
-type logEntry struct {
+// LoggedCommand is a line of the command log: one run of limactl or ssh. Status is -1 where it did not end by itself.
+type LoggedCommand struct {
 	Time    time.Time `json:"time"`
 	Command string    `json:"command"`
 	Seconds float64   `json:"seconds"`
@@ -70,12 +70,12 @@ type logEntry struct {
 	Stderr  string    `json:"stderr,omitempty"`
 }
 
-func entry(c limactl.Command) logEntry {
+func entry(c limactl.Command) LoggedCommand {
 	args := slices.Clone(c.Args)
 	if i := slices.Index(args, "--"); i >= 0 && i+2 < len(args) && filepath.Base(args[0]) == "ssh" {
 		args = append(args[:i+2], fmt.Sprintf("<%d bytes>", len(strings.Join(args[i+2:], " "))))
 	}
-	e := logEntry{time.Now().UTC(), strings.Join(args, " "), c.Duration.Seconds(), c.Status, "", c.Stderr}
+	e := LoggedCommand{time.Now().UTC(), strings.Join(args, " "), c.Duration.Seconds(), c.Status, "", c.Stderr}
 	if c.Err != nil {
 		e.Error = c.Err.Error()
 	}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"hermes-box/limactl/rehearsal"
+)
+
+// A reader that has gone ends us as it ends any other command: at once and without a word.
+func TestClosedPipeIsQuiet(t *testing.T) {
+	m := newMachine(t)
+	m.write("home/logs/commands.ndjson", bytes.Repeat([]byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"), 100))
+	for _, args := range [][]string{{"man"}, {"status"}, {"logs", "commands"}, {"logs", "commands", "--json"}, {"completion", "bash"}, {"version", "--json"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		c := m.cmd("", args...)
+		var stderr bytes.Buffer
+		c.Stdout, c.Stderr = w, &stderr
+		c.Run()
+		w.Close()
+		if c.ProcessState.ExitCode() != exitPipe || stderr.Len() != 0 {
+			t.Errorf("%v: %v, %q", args, c.ProcessState, stderr.String())
+		}
+	}
+}
+
+// Interrupted, what changes nothing says so in one line.
+func TestInterruptedExecIsOneLine(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
+		t.Fatal(err, stderr)
+	}
+	if err := rehearsal.Inject(m.lima(), rehearsal.StaleMaster); err != nil { // it will wait for ssh
+		t.Fatal(err)
+	}
+	lock := filepath.Join(m.dir, "hermes-box.lock")
+	text, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Reading its lock from a pipe, the program tells us that it has begun.
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(lock, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := m.cmd("", "exec", "--", "sleep", "1000")
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if os.WriteFile(lock, text, 0) == nil {
+			c.Process.Signal(os.Interrupt)
+		}
+	}()
+	c.Wait()
+	if c.ProcessState.ExitCode() != exitInterrupted || stdout.Len() != 0 || stderr.String() != "hermes-box: interrupted\n" {
+		t.Errorf("%v, %q, %q", c.ProcessState, stdout.String(), stderr.String())
+	}
+}

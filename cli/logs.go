@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// renderers make lines for people of the logs that are NDJSON.
+var renderers = map[string]func(style, []byte) string{"operations": eventText, "commands": commandText}
+
+func (a *app) logs() *cobra.Command {
+	var lines int
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs [" + strings.Join(ops.LogSources, "|") + "]", GroupID: "look", Args: cobra.MaximumNArgs(1), ValidArgs: ops.LogSources,
+		Short: "show a log of the box or of what was done to it",
+		Long: `Show a log: of hermes, executor or recovery from inside the box; of the newest operation, of the commands
+that were run for it (limactl, ssh), or of the VM's boot from this machine. Without a name it is that of the
+newest operation. --json prints those of operations and commands as they are kept: one JSON object a line.`,
+		Example: "  hermes-box logs\n  hermes-box logs executor -f\n  hermes-box logs commands -n 20 --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			source := "operations"
+			if len(args) == 1 {
+				source = args[0]
+			}
+			render := renderers[source]
+			switch {
+			case lines < 1:
+				return fault.New(fault.InvalidInput, "--lines %d: at least 1", lines).Hint("hermes-box logs --lines 100")
+			case a.json && render == nil:
+				return fault.New(fault.InvalidInput, "logs %s does not take --json: it is no JSON", source).Hint("hermes-box logs %s", source)
+			}
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			a.follows = follow
+			if render == nil || a.json {
+				return b.Logs(cmd.Context(), source, lines, follow, a.stdout)
+			}
+			out := &lineWriter{out: a.stdout, render: func(line []byte) string { return render(style{a.colored(a.stdout)}, line) }}
+			if err := b.Logs(cmd.Context(), source, lines, follow, out); err != nil {
+				return err
+			}
+			return out.flush()
+		},
+	}
+	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines from the end")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as lines come in, until ctrl-c")
+	return cmd
+}
+
+// lineWriter renders what comes in line by line, however it is cut.
+type lineWriter struct {
+	out    io.Writer
+	render func([]byte) string
+	rest   []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		if _, err := fmt.Fprintln(w.out, w.render(line)); err != nil {
+			return 0, err
+		}
+		w.rest = rest
+	}
+}
+
+// flush renders a last line that has no end.
+func (w *lineWriter) flush() error {
+	if len(w.rest) == 0 {
+		return nil
+	}
+	_, err := w.Write([]byte("\n"))
+	return err
+}
+
+// eventText is one event of an operation; what cannot be read is shown as it is.
+func eventText(s style, line []byte) string {
+	var e ops.Event
+	if json.Unmarshal(line, &e) != nil || e.Kind == "" {
+		return string(line)
+	}
+	what := e.Line
+	switch e.Kind {
+	case ops.Planned:
+		var steps []string
+		for _, step := range e.Steps {
+			steps = append(steps, step.ID)
+		}
+		what = "steps: " + strings.Join(steps, " ")
+	case ops.Started:
+		what = e.Title
+	case ops.Phase:
+		what = strings.TrimSpace(e.Component+" "+e.Phase) + ": " + e.State
+	case ops.Warning:
+		what = s.yellow("! " + e.Line)
+	case ops.Done:
+		what = s.green("✓ done") + " in " + seconds(e.Seconds)
+	case ops.Failed:
+		what = s.red("✗ failed") + " after " + seconds(e.Seconds) + ": " + e.Error
+	case ops.Undoing:
+		what = "undo: " + e.Title
+	case ops.Undone:
+		what = s.yellow("↩ undone")
+		if e.Error != "" {
+			what = s.red("✗ could not undo") + ": " + e.Error
+		}
+	case ops.Finished:
+		what = s.green("✓ finished") + " in " + seconds(e.Seconds)
+		if e.Error != "" {
+			what = s.red("✗ failed") + " after " + seconds(e.Seconds) + ": " + e.Error
+		}
+	}
+	return fmt.Sprintf("%s  %-8s %-10s %s", s.dim(e.Time.Local().Format(time.DateTime)), e.Operation, e.Step, hang(what))
+}
+
+// commandText is one run of limactl or ssh.
+func commandText(s style, line []byte) string {
+	var c ops.LoggedCommand
+	if json.Unmarshal(line, &c) != nil || c.Command == "" {
+		return string(line)
+	}
+	program, args, _ := strings.Cut(c.Command, " ")
+	how := s.green("✓")
+	if c.Status != 0 || c.Error != "" {
+		how = s.red("✗")
+	}
+	text := fmt.Sprintf("%s  %s %6s  %s %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), filepath.Base(program), args)
+	for _, more := range []string{c.Error, c.Stderr} {
+		if more = strings.TrimSpace(more); more != "" {
+			text += "\n" + strings.Repeat(" ", 10) + hang(more)
+		}
+	}
+	return text
+}
+
+// hang indents the lines after the first.
+func hang(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+strings.Repeat(" ", 10))
+}

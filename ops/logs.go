@@ -1,0 +1,157 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops/fault"
+)
+
+// LogSources are what Logs can show.
+var LogSources = []string{"hermes", "executor", "recovery", "operations", "commands", "boot"}
+
+// Logs writes the last lines of a log, and with follow goes on until the context ends. The logs of services come
+// from inside the box; those of the host can be read whatever state it is in. Two of these are NDJSON: "operations",
+// the newest operation of the box, of Event, and "commands" of LoggedCommand.
+func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
+	switch source {
+	case "operations":
+		return b.hostLog(ctx, b.newestOperation, lines, follow, out)
+	case "commands":
+		return b.hostLog(ctx, func() string { return commandLog(b.Dir) }, lines, follow, out)
+	case "boot":
+		return b.hostLog(ctx, func() string { return filepath.Join(b.Home.Lima(), b.Name(), "serial.log") }, lines, follow, out)
+	case "hermes", "executor", "recovery":
+		if err := b.running(ctx); err != nil {
+			return err
+		}
+		return b.guestLog(ctx, protocol.LogRequest{Source: source, Lines: lines, Follow: follow}, out)
+	}
+	return fault.New(fault.InvalidInput, "no log is called %q", source).Hint("hermes-box logs %v", LogSources)
+}
+
+// newestOperation is the log of the newest operation of the box; its directory if there is none.
+func (b *Box) newestOperation() string {
+	dir := b.Home.Logs(b.Name())
+	entries, _ := os.ReadDir(dir) // sorted; the names begin with the time
+	if len(entries) == 0 {
+		return dir
+	}
+	return filepath.Join(dir, entries[len(entries)-1].Name())
+}
+
+// Bounds of reading a log file.
+const (
+	logTail = 8 << 20                // more than that of its end is not looked at
+	logPoll = 250 * time.Millisecond // how often a file that is followed is looked at
+)
+
+// hostLog shows the file that path names. With follow it goes on, also with the file that takes its place: a log that
+// was moved aside, the next operation.
+func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer) error {
+	f, err := openLog(path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.NotFound, "box %q has no such log yet", b.Name()).Hint("hermes-box create")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close() }()
+	if err := copyTail(f, lines, out); err != nil || !follow {
+		return err
+	}
+	tick := time.NewTicker(logPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		// What has come to this file is read before another one: nothing is skipped.
+		next, err := openLog(path())
+		if err := copyNew(f, out); err != nil {
+			if next != nil {
+				next.Close()
+			}
+			return err
+		}
+		if err != nil {
+			continue // between two files, or the box is gone
+		}
+		if sameFile(f, next) {
+			next.Close()
+			continue
+		}
+		f.Close()
+		f = next
+		if err := copyNew(f, out); err != nil {
+			return err
+		}
+	}
+}
+
+// openLog opens a log; a directory is none.
+func openLog(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fs.ErrNotExist
+	}
+	return os.Open(path)
+}
+
+func sameFile(a, b *os.File) bool {
+	x, err1 := a.Stat()
+	y, err2 := b.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// copyTail copies the last lines of a file, and leaves it at its end.
+func copyTail(f *os.File, lines int, out io.Writer) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if skip := info.Size() - logTail; skip > 0 {
+		if _, err := f.Seek(skip, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	from := len(bytes.TrimSuffix(data, []byte("\n")))
+	for ; lines > 0 && from >= 0; lines-- {
+		from = bytes.LastIndexByte(data[:from], '\n')
+	}
+	_, err = out.Write(data[from+1:])
+	return err
+}
+
+// copyNew copies what was appended since; a file that has become shorter was begun anew.
+func copyNew(f *os.File, out io.Writer) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err == nil && info.Size() < at {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, f)
+	return err
+}
