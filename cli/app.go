@@ -81,9 +81,6 @@ func (a *app) host() (*ops.Host, error) {
 	}, nil
 }
 
-// serviceUser is the ordinary user that `make box` makes on a machine where everyone is root.
-const serviceUser = "hermes-box"
-
 // homeDir is HERMES_BOX_HOME, or .hermes-box in the home directory; for root it is that of the user hermes-box
 // where there is one, since Lima refuses root.
 func homeDir() (string, error) {
@@ -95,7 +92,7 @@ func homeDir() (string, error) {
 		return abs, nil
 	}
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		if u, err := user.Lookup(serviceUser); err == nil {
+		if u, err := user.Lookup(limactl.ServiceUser); err == nil {
 			return filepath.Join(u.HomeDir, ".hermes-box"), nil
 		}
 	}

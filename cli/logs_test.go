@@ -24,7 +24,7 @@ func TestLogsAreForPeople(t *testing.T) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)
 		}
 	}
-	if strings.Contains(out, "{") {
+	if strings.Contains(out, `{"`) {
 		t.Errorf("JSON in\n%s", out)
 	}
 	out, _, err = m.run("logs", "operations", "--json", "-n", "1")

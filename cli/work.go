@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
 	"hermes-box/ops/fault"
 )
@@ -95,12 +96,18 @@ func (a *app) open() *cobra.Command {
 					a.note("no browser could be opened; the address is")
 				}
 			}
+			if service == "executor" {
+				a.note("it asks for a token; this shows it: " + tokenCommand)
+			}
 			return a.result("open", map[string]string{"url": url}, func(p *printer) { p.line("%s", url) })
 		},
 	}
 	cmd.Flags().BoolVar(&print, "print", false, "print the address and open nothing")
 	return cmd
 }
+
+// tokenCommand shows Executor's token; we never print it ourselves.
+const tokenCommand = "hermes-box exec -- sudo cat " + protocol.DataDir + "/secrets/executor-token.env"
 
 func opener() string {
 	if runtime.GOOS == "darwin" {

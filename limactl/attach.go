@@ -2,29 +2,26 @@ package limactl
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"syscall"
-
-	"al.essio.dev/pkg/shellescape"
 )
 
-// Attach prepares an interactive command inside, with a terminal, for handing ours over. It makes sure first that
-// the connection works, so that a dead one is an error here and not a screen that hangs. The command is not started:
-// the caller sets Stdin, Stdout and Stderr to the terminal. Its exit status is the remote command's, or 255 where the
-// connection was lost. No agent and no display is forwarded, and no key is ssh's own.
-func (c *Client) Attach(ctx context.Context, instance string, args []string) (*exec.Cmd, error) {
-	if err := c.Exec(ctx, instance, Exec{Args: []string{"true"}}); err != nil {
+// Attach prepares an interactive login, with a terminal, for handing ours over. What first says is run before it, in
+// one round trip that also proves that the connection works: a dead one is an error here and not a screen that hangs.
+// The status of first does not matter. The login is not started: the caller sets Stdin, Stdout and Stderr to the
+// terminal. Its exit status is the remote shell's, or 255 where the connection was lost. No agent and no display is
+// forwarded, and no key is ssh's own.
+func (c *Client) Attach(ctx context.Context, instance string, first Exec) (*exec.Cmd, error) {
+	var exit *ExitError
+	if err := c.Exec(ctx, instance, first); err != nil && !errors.As(err, &exit) {
 		return nil, err
 	}
 	program, options, err := c.sshArgs(instance, nil)
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, "-t", "--", hostAlias(instance))
-	if len(args) > 0 {
-		options = append(options, "exec "+shellescape.QuoteCommand(args))
-	}
-	cmd := exec.CommandContext(ctx, program, options...)
+	cmd := exec.CommandContext(ctx, program, append(options, "-t", "--", hostAlias(instance))...)
 	cmd.Env = c.env
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that ssh puts the terminal back
 	cmd.WaitDelay = grace

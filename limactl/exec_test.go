@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -288,12 +289,12 @@ func testRemoteEndsWithUs(t *testing.T, c *Client, box string) {
 func TestAttach(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
-	cmd, err := c.Attach(t.Context(), "main", []string{"tm", "a b"})
+	cmd, err := c.Attach(t.Context(), "main", Exec{Args: []string{"sh", "-c", "echo was here >first; exit 3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := strings.Join(cmd.Args, " ")
-	for _, want := range []string{"-F " + c.Dir("main") + "/ssh.config", "-o ForwardAgent=no", "-o ForwardX11=no", "-e none", "-t -- lima-main exec tm 'a b'"} {
+	for _, want := range []string{"-F " + c.Dir("main") + "/ssh.config", "-o ForwardAgent=no", "-o ForwardX11=no", "-e none", "-t -- lima-main"} {
 		if !strings.Contains(line, want) {
 			t.Errorf("%q is not in %q", want, line)
 		}
@@ -301,11 +302,14 @@ func TestAttach(t *testing.T) {
 	if cmd.Process != nil {
 		t.Error("it was started")
 	}
+	if text, err := os.ReadFile(filepath.Join(rehearsal.GuestDir(c.Home(), "main"), "first")); string(text) != "was here\n" {
+		t.Errorf("what is to be run first: %q, %v", text, err)
+	}
 	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	var failed *TransportError
-	if _, err := c.Attach(t.Context(), "main", nil); !errors.As(err, &failed) {
+	if _, err := c.Attach(t.Context(), "main", Exec{Args: []string{"true"}}); !errors.As(err, &failed) {
 		t.Errorf("to a box that is off: %v", err)
 	}
 }

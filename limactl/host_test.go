@@ -97,7 +97,7 @@ func TestWhoAmI(t *testing.T) {
 			t.Errorf("%+v: got %v, %v", tt, change, err)
 		}
 		if err != nil {
-			if !errors.Is(err, ErrRoot) || !strings.Contains(err.(*Error).Do, "useradd") || !strings.Contains(err.(*Error).Do, "HERMES_BOX_HOME") {
+			if !errors.Is(err, ErrRoot) || !strings.Contains(err.(*Error).Do, "useradd --create-home "+ServiceUser+";") || !strings.Contains(err.(*Error).Do, "HERMES_BOX_HOME") {
 				t.Errorf("%v, hint %q", err, err.(*Error).Do)
 			}
 		}

@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// ServiceUser is the ordinary user that runs limactl on a machine where everyone is root.
+const ServiceUser = "hermes-box"
+
 // identity is whom a program should run as.
 type identity struct {
 	uid, gid int
@@ -32,10 +35,9 @@ func whoAmI(goos string, euid, owner int, home string) (change bool, err error) 
 	}
 	return false, &Error{
 		Message: fmt.Sprintf("limactl refuses to run as root, and %s belongs to root", home),
-		Do: "useradd --create-home hermes && install -d -o hermes -g hermes /home/hermes/.hermes-box && " +
-			"export HERMES_BOX_HOME=/home/hermes/.hermes-box",
-		Kind: "preflight_failed",
-		Err:  ErrRoot,
+		Do:      "useradd --create-home " + ServiceUser + "; unset HERMES_BOX_HOME; then again: it runs as that user",
+		Kind:    "preflight_failed",
+		Err:     ErrRoot,
 	}
 }
 
@@ -83,7 +85,7 @@ func lookup(uid int) (identity, error) {
 	if err != nil {
 		return identity{}, &Error{
 			Message: fmt.Sprintf("the owner of the home, uid %d, is no user of this machine", uid),
-			Do:      "useradd --create-home --uid " + strconv.Itoa(uid) + " hermes",
+			Do:      "useradd --create-home --uid " + strconv.Itoa(uid) + " " + ServiceUser,
 			Kind:    "preflight_failed",
 			Err:     err,
 		}

@@ -114,6 +114,10 @@ func (b *Box) running(ctx context.Context) error {
 	if err := b.exists(); err != nil {
 		return err
 	}
+	// Its files say so in no time; where they say anything else, limactl knows better, and why.
+	if b.Lima.Peek(b.Record.Instance) == limactl.Running {
+		return nil
+	}
 	in, err := b.instance(ctx)
 	if err != nil {
 		return err

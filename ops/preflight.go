@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hermes-box/limactl"
+	"hermes-box/ops/config"
 	"hermes-box/ops/lock"
 	"hermes-box/ops/store"
 )
@@ -31,6 +32,7 @@ func (b *Box) preflight() []probe {
 		{"vm-name", "VM name", b.checkInstanceFree},
 		{"disk-name", "disk name", b.checkDiskFree},
 		{"ports", "ports", b.checkPortsFree},
+		{"machine", "CPUs and memory", b.checkMachine},
 		{"space", "disk space", b.checkSpace},
 	}
 }
@@ -41,9 +43,13 @@ func (c *creation) preflight(ctx context.Context, p *Progress) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		p.Log(check.Title + ": " + check.Evidence)
-		if check.Verdict == Fail || check.Verdict == Unknown {
+		switch check.Verdict {
+		case Fail, Unknown:
 			return check.refusal()
+		case Warn:
+			p.Warn(check.Title + ": " + check.Evidence + "; " + check.Repair)
+		default:
+			p.Log(check.Title + ": " + check.Evidence)
 		}
 	}
 	var err error
@@ -187,6 +193,34 @@ func (b *Box) checkPortsFree(context.Context) Check {
 		}
 	}
 	return pass(fmt.Sprintf("%d and %d are free", ports.Executor, ports.Dashboard))
+}
+
+// checkMachine compares what the box is to get with what this machine has. It only warns: the guest takes memory as it
+// needs it, and more CPUs than there are make it slow and no more.
+func (b *Box) checkMachine(context.Context) Check {
+	return resources{runtime.NumCPU(), freeMemory()}.enough(b.made(), b.Config.Path)
+}
+
+// resources are what a machine has to give; memory in bytes, 0 where it is not known.
+type resources struct {
+	cpus   int
+	memory int64
+}
+
+func (have resources) enough(want store.Machine, file string) Check {
+	var short, set []string
+	if have.cpus < want.CPUs {
+		short = append(short, fmt.Sprintf("the box is to have %d CPUs, this machine has %d", want.CPUs, have.cpus))
+		set = append(set, fmt.Sprintf("cpus: %d", have.cpus))
+	}
+	if have.memory > 0 && have.memory < want.Memory {
+		short = append(short, fmt.Sprintf("the box is to have %s of memory, %s are free here", gib(want.Memory), gib(have.memory)))
+		set = append(set, "memory: "+config.FormatSize(max(have.memory>>30, 1)<<30))
+	}
+	if len(short) > 0 {
+		return warn(strings.Join(short, "; "), fmt.Sprintf("vm: {%s} in %s", strings.Join(set, ", "), file))
+	}
+	return pass(fmt.Sprintf("%d CPUs, %s free", have.cpus, gib(have.memory)))
 }
 
 // checkSpace counts what has still to come in, the image once more (Lima copies it) and room for the guest to

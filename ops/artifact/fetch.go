@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -155,9 +157,24 @@ func (o *object) fault(text string, last error) error {
 			Hint("do not use that file; check the url, size and digest of %s in %s", o.name, lock.FileName).
 			Detail("artifact", o.name).Detail("expected", wrong.expected).Detail("found", wrong.found)
 	}
+	hint := fmt.Sprintf("check the network and the url of %s in %s, then run the command again", o.name, lock.FileName)
+	if errors.Is(last, syscall.ECONNREFUSED) && isLoopback(o.sources[len(o.sources)-1]) {
+		hint = "nothing serves it on this machine now: a lock that make box or make lab wrote is served only while they run; in the sources: make box"
+	}
 	return fault.New(fault.ExternalFailed, "artifact %s: %s (expected %s)", o.name, text, o.digest).
-		Hint("check the network and the url of %s in %s, then run the command again", o.name, lock.FileName).
+		Hint("%s", hint).
 		Detail("artifact", o.name).Detail("expected", o.digest.String())
+}
+
+// isLoopback tells whether a source is a server on this machine.
+func isLoopback(s source) bool {
+	web, ok := s.(*httpSource)
+	if !ok {
+		return false
+	}
+	host := web.url.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // from asks one source until it has brought the content, or its failure is one that asking again will not change.

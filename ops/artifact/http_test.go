@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -356,11 +357,24 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := "http://user:hunter2@" + l.Addr().String() + "/x?key=hunter2"
+	address := "http://user:hunter2@" + l.Addr().String() + "/x?key=hunter2"
 	l.Close()
-	err = fails(t, newCache(t, Options{}), artifactOf("thing", url, content(1, 10)), fault.ExternalFailed, []string{l.Addr().String() + "/x", "connection refused"})
+	err = fails(t, newCache(t, Options{}), artifactOf("thing", address, content(1, 10)), fault.ExternalFailed, []string{l.Addr().String() + "/x", "connection refused"})
 	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "Get ") {
 		t.Errorf("got %v", err)
+	}
+	if hint := fault.HintOf(err); !strings.Contains(hint, "make box") {
+		t.Errorf("hint: %s", hint)
+	}
+	// Where another machine does not answer, that is no advice.
+	for host, loopback := range map[string]bool{"127.0.0.1:1": true, "127.9.9.9": true, "[::1]:80": true, "localhost": true,
+		"192.0.2.1:80": false, "example.org": false, "localhost.example.org": false} {
+		if got := isLoopback(&httpSource{url: &url.URL{Scheme: "http", Host: host}}); got != loopback {
+			t.Errorf("%s: %v", host, got)
+		}
+	}
+	if isLoopback(&fileSource{"/x"}) {
+		t.Error("a file is a server")
 	}
 }
 

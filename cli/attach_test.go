@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// running is a finished box whose VM runs; its command log begins here.
+func (m *machine) running() {
+	m.t.Helper()
+	m.finished()
+	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
+		m.t.Fatal(err, stderr)
+	}
+	m.write("home/logs/commands.ndjson", nil)
+}
+
+// commands are the programs that were run for the box since running, with what they were given.
+func (m *machine) commands() []string {
+	m.t.Helper()
+	data, err := os.ReadFile(filepath.Join(m.dir, "home/logs/commands.ndjson"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var all []string
+	for line := range strings.Lines(string(data)) {
+		all = append(all, commandText(style{}, []byte(strings.TrimSpace(line))))
+	}
+	return all
+}
+
+// Between the key and tmux there is one round trip to the box, whatever the terminal, and no limactl.
+func TestAttachAsksTheBoxOnce(t *testing.T) {
+	m := newMachine(t)
+	m.running()
+	for _, term := range []string{"xterm-256color", "rxvt"} {
+		m.write("home/logs/commands.ndjson", nil)
+		c := m.cmd("", "ssh")
+		c.Env = append(c.Env, "TERM="+term)
+		tty, err := pty.Start(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _ := io.ReadAll(tty)
+		if err := c.Wait(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		tty.Close()
+		if asked := m.commands(); len(asked) != 1 || !strings.Contains(asked[0], "ssh -F ") {
+			t.Errorf("TERM=%s: asked %q", term, asked)
+		}
+	}
+}
+
+func TestOpenSaysHowToReadTheToken(t *testing.T) {
+	m := newMachine(t)
+	m.running()
+	out, stderr, err := m.run("open", "--print")
+	if err != nil || !strings.HasPrefix(out, "http://127.0.0.1:") || !strings.Contains(stderr, "hermes-box exec -- sudo cat /data/secrets/executor-token.env") {
+		t.Errorf("%v %q %q", err, out, stderr)
+	}
+	if out, stderr, err := m.run("open", "dashboard", "--print"); err != nil || stderr != "" {
+		t.Errorf("%v %q %q", err, out, stderr)
+	}
+	if asked := m.commands(); len(asked) != 0 {
+		t.Errorf("asked %q", asked)
+	}
+}
