@@ -94,7 +94,7 @@ func TestDestroyAfterAKilledCreate(t *testing.T) {
 		if err != nil || !strings.Contains(out, "what an interrupted create of box main had left is gone") || !strings.Contains(stderr, "! removed") {
 			t.Errorf("killed after %s: %v\n%s%s", step, err, out, stderr)
 		}
-		if step == "boot" && !strings.Contains(out, "of artifacts; rm -r ") {
+		if step == "boot" && !strings.Contains(out, "of artifacts; rm -rf ") {
 			t.Errorf("it does not say what is kept: %s", out)
 		}
 		if left := m.left(); len(left) != 0 {

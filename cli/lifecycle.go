@@ -127,7 +127,7 @@ their exact names, are touched. Without --force a fresh verified backup must exi
 					p.line("%s box %s is gone", p.green("✓"), p.bold(b.Name()))
 				}
 				if gone.CacheBytes > 0 {
-					p.line("kept for the next create: %.1f GiB of artifacts; rm -r %s frees them", float64(gone.CacheBytes)/(1<<30), shellescape.Quote(gone.Cache))
+					p.line("kept for the next create: %.1f GiB of artifacts; rm -rf %s frees them", float64(gone.CacheBytes)/(1<<30), shellescape.Quote(gone.Cache))
 				}
 			})
 		},

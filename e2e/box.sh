@@ -1,5 +1,6 @@
 #!/bin/sh
-# make box: a box of your own from what the lab fetched. Run it again: what is there is kept.
+# make box: a box of your own from what the lab fetched. Run it again: what is there is kept. It asks before it opens the
+# box: tmux takes the whole screen, and how to sign in stands there.
 set -eu
 : "${HERMES_BOX_LAB:?run by make box}"
 user=$(go run ./e2e/lab user)
@@ -12,5 +13,12 @@ else
 	./hermes-box create
 fi
 [ "$user" = "$(id -un)" ] || echo "as root, hermes-box works as the user $user: Lima refuses root"
-if [ -t 0 ] && [ -t 1 ]; then exec ./hermes-box ssh; fi
+if [ -t 0 ] && [ -t 1 ]; then
+	printf 'open it now? [Y/n] '
+	read -r answer || answer=n
+	case $answer in
+	[nN]*) ;;
+	*) exec ./hermes-box ssh ;;
+	esac
+fi
 echo 'open it with: ./hermes-box ssh'
