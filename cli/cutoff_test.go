@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hermes-box/limactl/rehearsal"
 	"hermes-box/ops"
@@ -22,7 +23,7 @@ func (m *machine) killed(step string) {
 	}
 }
 
-// answers decodes the one object of --json.
+// decode reads the one object of --json.
 func decode[T any](t *testing.T, out string) (v struct {
 	OK     bool
 	Result T
@@ -171,5 +172,28 @@ func TestStartWantsTheLimaOfTheLock(t *testing.T) {
 	}
 	if _, stderr, err := m.run("stop", "--force"); err != nil {
 		t.Errorf("stop: %v %s", err, stderr)
+	}
+}
+
+// A box that is off keeps what was last seen of it, and its ports; scripts get nothing twice.
+func TestStatusOfAStoppedBox(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	m.write("home/boxes/main.seen", fmt.Appendf(nil, `{"at":%q,"box":"2026-01-01T00:00:00Z","status":{"protocol":2,"os":"Debian","arch":"amd64","kernel":"6","uptime":9,`+
+		`"now":"2026-01-01T00:00:00Z","cpus":2,"load":0,"memory":{"used":1,"total":2},"root":{"used":1,"total":2},"data":{"used":1,"total":2},"data_uuid":"u","lock":"schema: 1\n",`+
+		`"components":[{"name":"codex","applied":"1.0.0","previous":"0.9.0","state":"healthy"}]}}`, time.Now().Add(-2*time.Minute).UTC().Format(time.RFC3339)))
+	out, _, err := m.run("status")
+	for _, want := range []string{"○ stopped", "as last seen 2m ago:", "codex", "ports  executor ", "dashboard "} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v: no %q in\n%s", err, want, out)
+		}
+	}
+	out, _, err = m.run("status", "--json")
+	st := decode[ops.Status](t, out).Result
+	if err != nil || st.Guest == nil || st.Guest.DataUUID != "u" || len(st.Components) != 1 || st.Components[0].Previous != "0.9.0" || st.Ports.Executor == 0 {
+		t.Errorf("%v %s", err, out)
+	}
+	if strings.Contains(out, "schema: 1") || strings.Count(out, "codex") != 1 {
+		t.Errorf("twice or too much: %s", out)
 	}
 }

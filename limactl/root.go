@@ -35,10 +35,24 @@ func whoAmI(goos string, euid, owner int, home string) (change bool, err error) 
 	}
 	return false, &Error{
 		Message: fmt.Sprintf("limactl refuses to run as root, and %s belongs to root", home),
-		Do:      "useradd --create-home " + ServiceUser + "; unset HERMES_BOX_HOME; then again: it runs as that user",
+		Do:      rootHint(isUser(ServiceUser)),
 		Kind:    "preflight_failed",
 		Err:     ErrRoot,
 	}
+}
+
+// rootHint is what root types to have an ordinary user run limactl.
+func rootHint(there bool) string {
+	hint := "unset HERMES_BOX_HOME (hermes-box then works as the user " + ServiceUser + ")"
+	if there {
+		return hint
+	}
+	return "useradd --create-home " + ServiceUser + "; " + hint
+}
+
+func isUser(name string) bool {
+	_, err := user.Lookup(name)
+	return err == nil
 }
 
 // Demote makes sure that we do not run as root on Linux, where limactl refuses to: it replaces this process by the
