@@ -58,11 +58,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	switch {
-	case interrupted && a.follows:
+	case !interrupted || fault.CodeOf(err) == fault.Interrupted:
+	case a.follows:
 		return exitInterrupted // it is how one leaves
-	case interrupted && !a.changes.Load():
+	case !a.changes.Load() || errors.Is(err, context.Canceled): // nothing was begun that could tell more
 		err = fault.New(fault.Interrupted, "interrupted")
-	case interrupted && fault.CodeOf(err) != fault.Interrupted:
+	default:
 		err = fault.New(fault.Interrupted, "interrupted: %w", err)
 	}
 	a.printError(cmd.Name(), err)

@@ -10,16 +10,20 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/limactl/rehearsal"
 	"hermes-box/ops"
 )
 
 func TestLogsAreForPeople(t *testing.T) {
 	m := newMachine(t)
+	if err := rehearsal.Inject(m.lima(), rehearsal.CreateFails); err != nil {
+		t.Fatal(err)
+	}
 	if _, _, err := m.run("create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror")); err == nil {
-		t.Fatal("create ended well without a guest")
+		t.Fatal("create ended well without a VM")
 	}
 	out, _, err := m.run("logs")
-	for _, want := range []string{"create   preflight  ✓ done in ", "create   helper     ✗ failed after ", "create   vm         ↩ undone", "steps: preflight claim "} {
+	for _, want := range []string{"create   preflight  ✓ done in ", "create   vm         ✗ failed after ", "create   disk       ↩ undone", "steps: preflight claim "} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)
 		}
