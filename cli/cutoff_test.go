@@ -197,3 +197,25 @@ func TestStatusOfAStoppedBox(t *testing.T) {
 		t.Errorf("twice or too much: %s", out)
 	}
 }
+
+// What a download has left half done, and nobody took over for a week, goes with the next command that changes a box.
+func TestOldDownloadsAreSwept(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	half := filepath.Join("home/artifacts/partial", "sha256-"+strings.Repeat("a", 64))
+	m.write(half, []byte("half"))
+	for age, left := range map[time.Duration]bool{time.Hour: true, 8 * 24 * time.Hour: false} {
+		path := filepath.Join(m.dir, half)
+		m.write(half, []byte("half"))
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if _, stderr, err := m.run("stop"); err != nil {
+			t.Fatal(err, stderr)
+		}
+		if _, err := os.Stat(path); os.IsNotExist(err) == left {
+			t.Errorf("%v old: %v", age, err)
+		}
+	}
+}

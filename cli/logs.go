@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -94,8 +95,9 @@ func (w *lineWriter) flush() error {
 func eventText(s style, line []byte) string {
 	var e ops.Event
 	if json.Unmarshal(line, &e) != nil || e.Kind == "" {
-		return string(line)
+		return plain(string(line))
 	}
+	e.Line, e.Error = plain(e.Line), plain(e.Error)
 	what := e.Line
 	switch e.Kind {
 	case ops.Planned:
@@ -134,20 +136,30 @@ func eventText(s style, line []byte) string {
 func commandText(s style, line []byte) string {
 	var c ops.LoggedCommand
 	if json.Unmarshal(line, &c) != nil || c.Command == "" {
-		return string(line)
+		return plain(string(line))
 	}
-	program, args, _ := strings.Cut(c.Command, " ")
+	program, args, _ := strings.Cut(plain(c.Command), " ")
 	how := s.green("✓")
 	if c.Status != 0 || c.Error != "" {
 		how = s.red("✗")
 	}
 	text := fmt.Sprintf("%s  %s %6s  %s %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), filepath.Base(program), args)
-	for _, more := range []string{c.Error, c.Stderr} {
+	for _, more := range []string{plain(c.Error), plain(c.Stderr)} {
 		if more = strings.TrimSpace(more); more != "" {
 			text += "\n" + strings.Repeat(" ", 10) + hang(more)
 		}
 	}
 	return text
+}
+
+// plain takes out what would steer the terminal: some of a log is what programs in the box have said.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // hang indents the lines after the first.

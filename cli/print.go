@@ -57,7 +57,7 @@ func (a *app) printError(command string, err error) {
 	}
 	s := style{a.colored(a.stderr)}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok && out != "" {
-		fmt.Fprintln(a.stderr, s.dim(indent(out)))
+		fmt.Fprintln(a.stderr, s.dim(indent(plain(out))))
 	}
 	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), err)
 	if hint := fault.HintOf(err); hint != "" {
