@@ -107,3 +107,13 @@ func TestTmuxAcceptsConf(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is printed between the key and tmux: it would be seen for a moment and gone.
+func TestLoginIsQuiet(t *testing.T) {
+	text := string(find(t, SSHD).Data)
+	for _, want := range []string{"\nPrintMotd no\n", "\nPrintLastLog no\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, SSHD)
+		}
+	}
+}
