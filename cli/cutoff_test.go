@@ -45,7 +45,7 @@ func TestKilledCreateIsTold(t *testing.T) {
 	m.killed("vm")
 	out, _, err := m.run("status", "--json")
 	st := decode[ops.Status](t, out).Result
-	if u := st.Underway; err != nil || st.State != "degraded" || u == nil || u.Running || u.Operation != "create" || u.Step != "vm" {
+	if u := st.Underway; err != nil || st.State != "degraded" || st.Busy != "create was cut off" || u == nil || u.Running || u.Operation != "create" || u.Step != "vm" {
 		t.Errorf("status: %v %s", err, out)
 	}
 	for _, verb := range []string{"status", "doctor"} {
@@ -190,7 +190,7 @@ func TestStatusOfAStoppedBox(t *testing.T) {
 	}
 	out, _, err = m.run("status", "--json")
 	st := decode[ops.Status](t, out).Result
-	if err != nil || st.Guest == nil || st.Guest.DataUUID != "u" || len(st.Components) != 1 || st.Components[0].Previous != "0.9.0" || st.Ports.Executor == 0 {
+	if err != nil || st.Guest == nil || st.Guest.DataUUID != "u" || len(st.Components) != 1 || st.Components[0].Previous != "0.9.0" || st.Components[0].Was != "healthy" || st.Ports.Executor == 0 {
 		t.Errorf("%v %s", err, out)
 	}
 	if strings.Contains(out, "schema: 1") || strings.Count(out, "codex") != 1 {

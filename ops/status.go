@@ -22,7 +22,8 @@ type Status struct {
 	Platform   []Drifted         `json:"platform_drift,omitempty"`
 	LockError  string            `json:"lock_error,omitempty"`
 	Ports      protocol.Ports    `json:"ports"`
-	Underway   *Underway         `json:"underway,omitempty"`
+	Busy       string            `json:"busy,omitempty"`     // "create is under way", "destroy was cut off"
+	Underway   *Underway         `json:"underway,omitempty"` // the same, with all there is to tell
 }
 
 // ComponentStatus puts desired, applied and running side by side.
@@ -36,6 +37,7 @@ type ComponentStatus struct {
 	Detail   string `json:"detail,omitempty"`
 	Service  string `json:"service,omitempty"`
 	Since    int64  `json:"since,omitempty"` // seconds the service has been up
+	Was      string `json:"was,omitempty"`   // the state it had when the box, now off, was last seen
 }
 
 // Drifted is one difference between what the lock says and what is applied.
@@ -66,8 +68,7 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 	if b.LockErr != nil {
 		st.LockError = b.LockErr.Error()
 	}
-	var err error
-	if st.Underway, err = b.underway(); err != nil {
+	if err := b.busy(st); err != nil {
 		st.Cause = err.Error()
 	}
 	switch {
@@ -192,7 +193,7 @@ func (b *Box) compare(st *Status) {
 			out.State, out.Detail = "drifted", d.Reason
 		}
 		if !st.Live {
-			out.State, out.Service, out.Since = protocol.Stopped, "", 0
+			out.State, out.Service, out.Since, out.Was = protocol.Stopped, "", 0, c.State
 		}
 		st.Components = append(st.Components, out)
 	}

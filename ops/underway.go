@@ -60,3 +60,16 @@ func (b *Box) underway() (*Underway, error) {
 	}
 	return u, nil
 }
+
+// busy puts into a status what is under way.
+func (b *Box) busy(st *Status) error {
+	u, err := b.underway()
+	switch st.Underway = u; {
+	case u == nil:
+	case u.Running:
+		st.Busy = u.Operation + " is under way"
+	default:
+		st.Busy = u.Operation + " was cut off"
+	}
+	return err
+}
