@@ -137,7 +137,8 @@ func TestCreateUnderWayIsTold(t *testing.T) {
 			}
 		}
 		out, _, _ := m.run("status", "--json")
-		if st := decode[ops.Status](t, out).Result; st.State != "starting" || st.Underway == nil || st.Underway.PID != c.Process.Pid || st.Underway.Started.IsZero() {
+		if st := decode[ops.Status](t, out).Result; st.State != "starting" || st.Underway == nil || st.Underway.PID != c.Process.Pid || st.Underway.Started.IsZero() ||
+			st.Underway.Step != "boot" && st.Underway.Step != "fetch" {
 			t.Errorf("status: %s", out)
 		}
 		if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, pid) && !strings.Contains(stderr, fmt.Sprintf("pid %d", c.Process.Pid)) {

@@ -162,7 +162,11 @@ func verdict(d *ops.Diagnosis) string {
 	if d.Unknown > 0 {
 		parts = append(parts, fmt.Sprintf("%d could not be looked at", d.Unknown))
 	}
-	return fmt.Sprintf("of %d checks %s", len(d.Checks), strings.Join(parts, ", "))
+	all := "1 check"
+	if n := len(d.Checks); n != 1 {
+		all = fmt.Sprintf("%d checks", n)
+	}
+	return all + ": " + strings.Join(parts, ", ")
 }
 
 func checkText(s style, c ops.Check) string {

@@ -1,8 +1,13 @@
 package ops
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
 	"time"
+
+	"hermes-box/ops/store"
 )
 
 // Underway is an operation that changes the box at this moment, or that was cut off and waits for its end.
@@ -11,7 +16,7 @@ type Underway struct {
 	Running   bool      `json:"running"` // false: its process has died
 	PID       int       `json:"pid,omitempty"`
 	Started   time.Time `json:"started"`
-	Step      string    `json:"step,omitempty"` // the last one that its journal names
+	Step      string    `json:"step,omitempty"` // the last one that has begun, as far as it is known
 	Repair    string    `json:"repair"`         // what to do, or to type
 }
 
@@ -41,9 +46,7 @@ func (b *Box) underway() (*Underway, error) {
 		if u.Operation == "" {
 			u.Operation = "an operation"
 		}
-		if j != nil && j.Operation == u.Operation {
-			u.Step = j.Step
-		}
+		u.Step = b.stepBegun(by)
 		return u, nil
 	case err != nil || j == nil:
 		return nil, err
@@ -59,6 +62,18 @@ func (b *Box) underway() (*Underway, error) {
 		u.Repair = "hermes-box destroy --force ends it"
 	}
 	return u, nil
+}
+
+// stepBegun is the step that an operation under way has begun last, by its log; empty if it has none.
+func (b *Box) stepBegun(by *store.Holder) (step string) {
+	log, _ := os.ReadFile(b.newestOperation())
+	for line := range bytes.Lines(log) {
+		var e Event
+		if json.Unmarshal(line, &e) == nil && e.Kind == Started && e.Operation == by.Command && !e.Time.Before(by.Started) {
+			step = e.Step
+		}
+	}
+	return step
 }
 
 // busy puts into a status what is under way.
