@@ -14,8 +14,8 @@ import (
 	"hermes-box/ops"
 )
 
-// killed is a create that was killed after a step.
-func (m *machine) killed(step string) {
+// killedCreate is a create that was killed after a step.
+func (m *machine) killedCreate(step string) {
 	m.t.Helper()
 	c := m.cmd(step, "create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror"))
 	if err := c.Run(); err == nil || c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -42,7 +42,7 @@ func decode[T any](t *testing.T, out string) (v struct {
 // What a killed create has left is told with the two commands that help, and no other repair.
 func TestKilledCreateIsTold(t *testing.T) {
 	m := newMachine(t)
-	m.killed("vm")
+	m.killedCreate("vm")
 	out, _, err := m.run("status", "--json")
 	st := decode[ops.Status](t, out).Result
 	if u := st.Underway; err != nil || st.State != "degraded" || st.Busy != "create was cut off" || u == nil || u.Running || u.Operation != "create" || u.Step != "vm" {
@@ -67,7 +67,7 @@ func TestKilledCreateIsTold(t *testing.T) {
 // start removes what a killed create has left, and does not hide it.
 func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
 	m := newMachine(t)
-	m.killed("vm")
+	m.killedCreate("vm")
 	out, stderr, err := m.run("start", "--json")
 	a := decode[any](t, out)
 	removed, _ := a.Error.Details["removed"].(map[string]any)
@@ -90,7 +90,7 @@ func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
 func TestDestroyAfterAKilledCreate(t *testing.T) {
 	for _, step := range []string{"claim", "disk", "vm", "boot"} {
 		m := newMachine(t)
-		m.killed(step)
+		m.killedCreate(step)
 		out, stderr, err := m.run("destroy", "--force")
 		if err != nil || !strings.Contains(out, "what an interrupted create of box main had left is gone") || !strings.Contains(stderr, "! removed") {
 			t.Errorf("killed after %s: %v\n%s%s", step, err, out, stderr)
