@@ -46,6 +46,9 @@ func TestAttachAsksTheBoxOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := io.WriteString(tty, "exit\r"); err != nil { // for a login that stays
+			t.Error(err)
+		}
 		out, _ := io.ReadAll(tty)
 		if err := c.Wait(); err != nil {
 			t.Errorf("%v: %s", err, out)
