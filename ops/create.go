@@ -130,9 +130,7 @@ func (c *creation) makeVM(ctx context.Context, p *Progress) error {
 	if err != nil {
 		return err
 	}
-	if c.result.Emulated = machine.Emulated; machine.Emulated {
-		p.Warn("no hardware virtualization here: the VM is emulated in software and slow")
-	}
+	c.result.Emulated = machine.Emulated
 	yaml, err := machine.YAML()
 	if err != nil {
 		return err
@@ -211,6 +209,7 @@ func (c *creation) verify(ctx context.Context, p *Progress) error {
 	if err != nil {
 		return err
 	}
+	status.Lock = "" // nobody who reads the result wants a copy of the file
 	c.result.Status = status
 	return c.forwarded(ctx)
 }
