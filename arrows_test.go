@@ -9,8 +9,9 @@ import (
 // allowed is which of our packages each part may import: main -> cli, tui -> ops -> limactl; ops and guest share
 // only the protocol; guest imports nothing of the host.
 var allowed = []struct{ part, may string }{
-	{"hermes-box", "cli"},
-	{"hermes-box/cli", "ops limactl assets guest/protocol tui"},
+	{"hermes-box", "cli demo"},
+	{"hermes-box/cli", "ops limactl assets guest/protocol tui demo"},
+	{"hermes-box/demo", "limactl guest ops/lock ops/config ops/fault"},
 	{"hermes-box/tui", "tui ops limactl guest/protocol"},
 	{"hermes-box/ops", "ops limactl guest/protocol"},
 	{"hermes-box/limactl", "limactl"},

@@ -117,13 +117,21 @@ func (a *app) root() *cobra.Command {
 			a.began = true
 			return a.prepare(cmd)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.demo {
+				if err := a.firstDemo(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			return a.runStatus(cmd.Context())
+		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFlag, "config", "", "path of hermes-box.yaml (default $HERMES_BOX_CONFIG, then ./hermes-box.yaml)")
 	flags.BoolVar(&a.json, "json", false, "print the result as one JSON object")
 	flags.BoolVar(&a.events, "events", false, "print progress as NDJSON on stderr")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
+	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo: the whole product with no VM and no network")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
 	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})
 	root.AddCommand(a.create(), a.start(), a.stop(), a.destroy(),
