@@ -12,17 +12,17 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/demo"
 )
 
 // The test binary is also hermes-box, limactl and ssh: scripts find it under these names.
 func TestMain(m *testing.M) {
-	rehearsal.Main()
+	demo.Main()
 	// A program under the race detector sleeps for a second before it ends, and here are many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
-	testOnlyStayRoot, testOnlyAfterStep = true, crash
+	testOnlyStayRoot, testOnlyAfterStep, testOnlyHelper = true, crash, demo.Helper
 	testscript.Main(m, map[string]func(){
 		"hermes-box": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"limactl":    func() {},
@@ -39,7 +39,13 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "hb")
 			executor, dashboard := freePorts(t)
+			demoDir, err := os.MkdirTemp("", "hbd") // short: Lima's sockets have to fit
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { os.RemoveAll(demoDir) })
 			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima",
+				demo.DirVariable+"="+demoDir, demo.PaceVariable+"=0", "DEMO="+demoDir,
 				fmt.Sprint("PORT=", executor), "GORACE="+os.Getenv("GORACE"))
 			config := fmt.Sprintf("schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard)
 			return errors.Join(os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.lock"), lockFixture(t), 0o644),

@@ -18,6 +18,7 @@ const (
 	HoldBoot          Fault = "hold-boot"           // the guest boots until this is switched off
 	Degraded          Fault = "degraded"            // the guest comes up with errors
 	HoldStop          Fault = "hold-stop"           // the host agent does not react to being asked to stop
+	AgentStays        Fault = "agent-stays"         // the host agent stays, and holds its ports, when its VM has died
 	Broken            Fault = "broken"              // the host agent does not answer, though all runs
 	PIDReused         Fault = "pid-reused"          // the pid file of an instance that is off names another process, as after a reboot
 	StaleLock         Fault = "stale-lock"          // an instance that is gone still holds the data disk
@@ -33,7 +34,7 @@ const (
 )
 
 // Faults are all of them.
-var Faults = []Fault{CreateFails, StartFails, HoldAgent, HoldBoot, Degraded, HoldStop, Broken, PIDReused, StaleLock, DiskDeleteSkipped,
+var Faults = []Fault{CreateFails, StartFails, HoldAgent, HoldBoot, Degraded, HoldStop, AgentStays, Broken, PIDReused, StaleLock, DiskDeleteSkipped,
 	ListNoise, ListHangs, RefuseRoot, SSHRefused, StaleMaster, ConnectLost, LoginNoise, ForwardDead}
 
 func faultDir(home string) string { return filepath.Join(home, "_rehearsal") }

@@ -163,12 +163,19 @@ func hostagent(home string, args []string) int {
 	for {
 		select {
 		case <-ended:
-			return 0
+			if !has(home, AgentStays) {
+				return 0
+			}
+			ended = nil
+			_ = os.Remove(pidfile)
 		case <-signals:
 			if has(home, HoldStop) {
 				continue
 			}
 			emit(exiting)
+			if ended == nil {
+				return 0
+			}
 			_ = vm.Process.Signal(syscall.SIGTERM)
 			select {
 			case <-ended:
