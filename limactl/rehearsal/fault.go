@@ -20,7 +20,7 @@ const (
 	HoldStop          Fault = "hold-stop"           // the host agent does not react to being asked to stop
 	AgentStays        Fault = "agent-stays"         // the host agent stays, and holds its ports, when its VM has died
 	Broken            Fault = "broken"              // the host agent does not answer, though all runs
-	PIDReused         Fault = "pid-reused"          // the pid file of an instance that is off names another process, as after a reboot
+	PIDReused         Fault = "pid-reused"          // once: the pid file of an instance that is off names another process, as after a reboot
 	StaleLock         Fault = "stale-lock"          // an instance that is gone still holds the data disk
 	DiskDeleteSkipped Fault = "disk-delete-skipped" // disk delete warns, deletes nothing and ends with 0
 	ListNoise         Fault = "list-noise"          // a line that is no JSON is among the output

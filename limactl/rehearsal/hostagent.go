@@ -77,6 +77,7 @@ const sshConfig = `Host %s
 
 // hostagent stands behind one running instance.
 func hostagent(home string, args []string) int {
+	asJSON = true
 	set, rest := flags(args, "pidfile", "socket")
 	in, err := load(home, rest[0])
 	if err != nil {
@@ -97,7 +98,7 @@ func hostagent(home string, args []string) int {
 	defer os.Remove(set["socket"])
 	for _, name := range in.disks {
 		if err := lock(home, name, in); err != nil {
-			return fatal("failed to run attach disk %q: %v", name, err)
+			return fatal("failed to run attach disk %q, %v", name, err)
 		}
 		defer os.Remove(filepath.Join(diskDir(home, name), "in_use_by"))
 	}
@@ -133,8 +134,8 @@ func hostagent(home string, args []string) int {
 		_ = os.WriteFile(filepath.Join(in.Dir, "serial.log"), []byte("[    0.000000] Linux version 6.12 (rehearsal)\r\n"), 0o600)
 		emit(func(s *status) { s.SSHLocalPort = 60022 })
 		err := <-ended
-		fmt.Fprintf(os.Stderr, `{"level":"debug","msg":"qemu[stderr]: qemu-system-x86_64: failed to initialize kvm: Permission denied","time":"2026-01-01T00:00:00Z"}`+"\n")
-		fmt.Fprintf(os.Stderr, `{"level":"info","msg":"Driver stopped due to error: %v","time":"2026-01-01T00:00:00Z"}`+"\n", err)
+		say("debug", "qemu[stderr]: qemu-system-x86_64: failed to initialize kvm: Permission denied")
+		say("info", "Driver stopped due to error: %v", err)
 		return 0
 	}
 	for !exists(pidfile) {

@@ -60,6 +60,7 @@ func load(home, name string) (*instance, error) {
 		in.VMType = "qemu"
 	}
 	if pidfile := filepath.Join(dir, "ha.pid"); has(home, PIDReused) && !exists(pidfile) {
+		_ = Heal(home, PIDReused) // it happens once
 		_ = os.WriteFile(pidfile, []byte(strconv.Itoa(os.Getppid())), 0o600)
 	}
 	in.HostAgentPID = readPID(filepath.Join(dir, "ha.pid"))

@@ -10,6 +10,7 @@ package rehearsal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -102,9 +103,18 @@ func MainWith(guest Guest) {
 // GuestDir is the directory that stands for an instance's root disk.
 func GuestDir(home, instance string) string { return filepath.Join(home, instance, "guest") }
 
+// asJSON is how the host agent logs, whose stderr is a file.
+var asJSON bool
+
 // say prints as logrus does.
 func say(level, format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "time=\"2026-01-01T00:00:00Z\" level=%s msg=%q\n", level, fmt.Sprintf(format, args...))
+	message := fmt.Sprintf(format, args...)
+	if asJSON {
+		line, _ := json.Marshal(map[string]string{"level": level, "msg": message, "time": "2026-01-01T00:00:00Z"}) // strings alone: no error
+		fmt.Fprintf(os.Stderr, "%s\n", line)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "time=\"2026-01-01T00:00:00Z\" level=%s msg=%q\n", level, message)
 }
 
 func fatal(format string, args ...any) int {

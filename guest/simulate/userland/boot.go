@@ -133,7 +133,7 @@ func (m Machine) tell(ctx context.Context, console io.Writer) {
 	}
 	for _, line := range lines {
 		fmt.Fprintf(console, "%s\r\n", line)
-		m.pause(ctx, 400*time.Millisecond)
+		m.pause(ctx, 500*time.Millisecond)
 	}
 }
 

@@ -38,7 +38,7 @@ func (m Machine) Login(command, term string) *exec.Cmd {
 // session is what somebody sees who logs in with a terminal.
 func (m Machine) session(shell string) string {
 	return `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' ` + shellescape.Quote(m.path("workspace")) +
-		`; cd ` + shellescape.Quote(m.path("workspace")) + `; PS1='agent@demo:\w\$ ' HISTFILE= exec ` + shell + ` --norc --noprofile -i`
+		`; cd ` + shellescape.Quote(m.path("workspace")) + `; PS1='agent@demo:\W$ ' HISTFILE= exec ` + shell + ` --norc --noprofile -i`
 }
 
 // tops are the directories of the machine that a command may name.

@@ -144,7 +144,7 @@ func (m Machine) takeTime(e protocol.Event) {
 	if e.State != protocol.Started {
 		return
 	}
-	usual := map[string]time.Duration{protocol.PhaseStage: 300, protocol.PhaseSmoke: 150, protocol.PhaseActivate: 60, protocol.PhaseHealth: 120,
+	usual := map[string]time.Duration{protocol.PhaseStage: 400, protocol.PhaseSmoke: 150, protocol.PhaseActivate: 60, protocol.PhaseHealth: 120,
 		"packages": 200, "format": 400, "mount": 100, "units": 200}[e.Phase]
 	if strings.Contains("hermes executor", e.Component) && e.Component != "" {
 		usual *= 2
