@@ -31,7 +31,7 @@ func (a *app) openDemo() (*demo.Demo, error) {
 	if err := d.Inject(os.Getenv(demo.FaultsVariable)); err != nil {
 		return nil, err
 	}
-	limactl.Acceleration = func() limactl.Accel { return limactl.Accel{Name: "no VM: a demo"} }
+	limactl.Acceleration = d.Acceleration
 	a.rehearsal = d
 	return d, d.Use()
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -52,7 +53,7 @@ func TestScripts(t *testing.T) {
 				os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.yaml"), []byte(config), 0o644))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"port": hold, "edit": edit, "touch-future": touchFuture,
+			"port": hold, "answers": answers, "edit": edit, "touch-future": touchFuture,
 			"first-of-path": func(ts *testscript.TestScript, _ bool, _ []string) {
 				first, _, _ := strings.Cut(ts.Getenv("PATH"), ":")
 				ts.Setenv("PATH", first)
@@ -79,6 +80,23 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 	l, err := listen(strings.Join(args, ""))
 	ts.Check(err)
 	ts.Defer(func() { l.Close() })
+}
+
+// answers waits until something answers at the address in a file, or no longer does.
+func answers(ts *testscript.TestScript, neg bool, args []string) {
+	address := strings.TrimSpace(ts.ReadFile(args[0]))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get(address)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err != nil) == neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: %v", address, err)
+		}
+	}
 }
 
 // edit replaces one text in a file by another.

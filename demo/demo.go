@@ -185,9 +185,21 @@ func (d *Demo) Use() error {
 	return os.Setenv("PATH", d.Bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
+// noKVM is a fault of the host: machines are emulated in software.
+const noKVM = "no-kvm"
+
+// Acceleration is what a probe of this host finds out about its processor.
+func (d *Demo) Acceleration() limactl.Accel {
+	if rehearsal.Has(filepath.Join(d.Home, "lima"), noKVM) {
+		return limactl.Accel{Name: "tcg", Reason: "this machine has no /dev/kvm"}
+	}
+	return limactl.Accel{Name: "no VM: a demo"}
+}
+
 // Faults are the names of what can go wrong, sorted.
 func Faults() []string {
 	names := slices.Clone(userland.Faults)
+	names = append(names, noKVM)
 	for _, f := range rehearsal.Faults {
 		names = append(names, string(f))
 	}

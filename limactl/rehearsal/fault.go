@@ -25,17 +25,19 @@ const (
 	DiskDeleteSkipped Fault = "disk-delete-skipped" // disk delete warns, deletes nothing and ends with 0
 	ListNoise         Fault = "list-noise"          // a line that is no JSON is among the output
 	ListHangs         Fault = "list-hangs"
-	RefuseRoot        Fault = "refuse-root"  // as limactl does when it is run as root
-	SSHRefused        Fault = "ssh-refused"  // the guest runs and lets nobody in
-	StaleMaster       Fault = "stale-master" // what uses the shared ssh connection hangs, until that is told to exit
-	ConnectLost       Fault = "connect-lost" // ssh ends with 255 half a second into a command
-	LoginNoise        Fault = "login-noise"  // a login script prints on both streams
-	ForwardDead       Fault = "forward-dead" // no port is forwarded any more, as after sleep
+	StrayDirectory    Fault = "stray-directory" // LIMA_HOME seems to hold a directory without lima.yaml: a list of all fails whole
+	RefuseRoot        Fault = "refuse-root"     // as limactl does when it is run as root
+	SSHRefused        Fault = "ssh-refused"     // the guest runs and lets nobody in
+	StaleMaster       Fault = "stale-master"    // what uses the shared ssh connection hangs, until that is told to exit
+	ConnectLost       Fault = "connect-lost"    // ssh ends with 255 half a second into a command
+	LoginNoise        Fault = "login-noise"     // a login script prints on both streams
+	ForwardDead       Fault = "forward-dead"    // no port is forwarded any more, as after sleep
+	PortConflict      Fault = "port-conflict"   // a port of the host cannot be opened, and Lima says that it forwards
 )
 
 // Faults are all of them.
 var Faults = []Fault{CreateFails, StartFails, HoldAgent, HoldBoot, Degraded, HoldStop, AgentStays, Broken, PIDReused, StaleLock, DiskDeleteSkipped,
-	ListNoise, ListHangs, RefuseRoot, SSHRefused, StaleMaster, ConnectLost, LoginNoise, ForwardDead}
+	ListNoise, ListHangs, RefuseRoot, SSHRefused, StaleMaster, ConnectLost, LoginNoise, ForwardDead, StrayDirectory, PortConflict}
 
 func faultDir(home string) string { return filepath.Join(home, "_rehearsal") }
 

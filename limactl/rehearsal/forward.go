@@ -2,9 +2,12 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
+	"os"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -34,19 +37,32 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 			l.Close()
 		}
 	}()
-	tried := map[int]bool{}
+	seen := map[int]time.Time{} // the sockets that have been acted on
 	for {
 		for _, r := range in.forwards {
 			if r.Ignore || r.GuestPort == 0 {
 				continue
 			}
 			socket := guest.Socket(r.GuestPort)
-			listening := exists(socket) && !has(home, ForwardDead)
+			made := madeAt(socket)
+			if has(home, ForwardDead) {
+				made = time.Time{}
+			}
 			told := forward{"forwarding", "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.GuestPort)), net.JoinHostPort(r.HostIP, strconv.Itoa(r.HostPort))}
-			switch {
-			case listening && !tried[r.GuestPort]:
-				tried[r.GuestPort] = true
+			if !made.Equal(seen[r.GuestPort]) && !seen[r.GuestPort].IsZero() { // closed, if only for a moment
+				if l := open[r.GuestPort]; l != nil {
+					l.Close()
+					delete(open, r.GuestPort)
+				}
+				stopped := told
+				stopped.Type = "stopping"
+				emit(func(s *status) { s.PortForward = &stopped })
+			}
+			if !made.Equal(seen[r.GuestPort]) && !made.IsZero() {
 				l, err := net.Listen("tcp", told.Host)
+				if err == nil && has(home, PortConflict) {
+					err = errors.Join(syscall.EADDRINUSE, l.Close())
+				}
 				if err != nil {
 					say("warning", "failed to set up forwarding tcp port %d: %v", r.GuestPort, err)
 				} else {
@@ -54,15 +70,8 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 					go serve(l, socket)
 				}
 				emit(func(s *status) { s.PortForward = &told })
-			case !listening && tried[r.GuestPort]:
-				delete(tried, r.GuestPort)
-				if l := open[r.GuestPort]; l != nil {
-					l.Close()
-					delete(open, r.GuestPort)
-				}
-				told.Type = "stopping"
-				emit(func(s *status) { s.PortForward = &told })
 			}
+			seen[r.GuestPort] = made
 		}
 		select {
 		case <-ctx.Done():
@@ -70,6 +79,15 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// madeAt is when a guest began to listen on a socket; zero if it does not.
+func madeAt(socket string) time.Time {
+	info, err := os.Lstat(socket)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 func serve(l net.Listener, socket string) {

@@ -241,11 +241,23 @@ func driver(home string, args []string) int {
 		<-ctx.Done()
 		return 0
 	}
+	for _, name := range in.format {
+		reformat(home, name)
+	}
 	if err := inside.Boot(ctx, in.machine(home), console, up); err != nil {
 		fmt.Fprintf(serial, "Kernel panic: %v\r\n", err)
 		return 1
 	}
 	return 0
+}
+
+// reformat is what Lima's boot script does with a disk that it is to format: it looks for it by its label, of which
+// ext4 keeps 16 bytes, and makes it anew where it does not find it (lima #5407).
+func reformat(home, name string) {
+	if len("lima-"+name) > 16 {
+		dir := diskDir(home, name)
+		_, _ = os.Remove(filepath.Join(dir, "filesystem.json")), os.RemoveAll(filepath.Join(dir, "files"))
+	}
 }
 
 // machine is what the instance's guest runs on.

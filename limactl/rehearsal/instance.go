@@ -31,6 +31,7 @@ type instance struct {
 
 	errors   []string
 	disks    []string
+	format   []string // those that Lima formats
 	forwards []rule
 }
 
@@ -54,6 +55,9 @@ func load(home, name string) (*instance, error) {
 	in.Memory, in.Disk, in.AdditionalDisks, in.Config = bytes(c.Memory), bytes(c.Disk), c.AdditionalDisks, string(data)
 	for _, d := range c.AdditionalDisks {
 		in.disks = append(in.disks, d.Name)
+		if d.Format {
+			in.format = append(in.format, d.Name)
+		}
 	}
 	in.forwards = c.PortForwards
 	if in.VMType == "" {

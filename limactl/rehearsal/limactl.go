@@ -196,5 +196,8 @@ func instances(home string) []string {
 			names = append(names, e.Name())
 		}
 	}
+	if has(home, StrayDirectory) {
+		names = append(names, "stray")
+	}
 	return names
 }
