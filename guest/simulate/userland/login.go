@@ -57,7 +57,7 @@ func (m Machine) real(command string) string {
 		if c == '/' && begins {
 			name := word.FindString(command[i:])
 			if m.names(name) {
-				out.WriteString(quoted(m.path(name), quote))
+				out.WriteString(quoted(m.Root+name, quote))
 				i += len(name) - 1
 				begins = false
 				continue
