@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"time"
 
+	"hermes-box/guest"
 	"hermes-box/guest/protocol"
 	"hermes-box/guest/simulate"
 )
@@ -34,14 +35,14 @@ type Disk struct {
 // Boot runs the machine until ctx ends: it comes up, tells console about it, calls ready once somebody can log in,
 // and shuts down. An error is a machine that does not come up.
 func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready func()) error {
-	if err := m.firstBoot(); err != nil {
+	g, err := m.Prepare(hw.Disks)
+	if err != nil {
 		return err
 	}
-	if err := m.powerOn(hw); err != nil {
+	if err := m.memory(hw.Memory); err != nil {
 		return err
 	}
 	m.tell(ctx, console)
-	g := m.open()
 	sys := g.System.(*simulate.System)
 	if _, err := os.Stat(m.path(protocol.StateDir, "bootstrap.json")); err == nil {
 		if sys.StartUnit(ctx, recoveryUnit) == nil { // the services require it
@@ -56,6 +57,31 @@ func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready
 	fmt.Fprint(console, "[  OK  ] Reached target System Shutdown.\r\n")
 	m.pause(context.Background(), 700*time.Millisecond)
 	return nil
+}
+
+// Prepare does as a boot does up to where programs run: the root disk is filled the first time, the disks are attached,
+// what fstab names is mounted, and no unit runs. It gives the machine to the engine.
+func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
+	if err := m.firstBoot(); err != nil {
+		return nil, err
+	}
+	sys := simulate.Open(m.Root)
+	for i, d := range disks {
+		if err := sys.Attach(fmt.Sprintf("/dev/vd%c", 'b'+i), d.Dir, d.Size); err != nil {
+			return nil, err
+		}
+	}
+	if err := sys.Reboot(); err != nil {
+		return nil, err
+	}
+	if err := sys.Remount(m.fault("data-unmounted")); err != nil {
+		return nil, err
+	}
+	// Another boot has another name.
+	if err := os.WriteFile(m.path("proc/sys/kernel/random/boot_id"), []byte(rand.Text()+"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	return m.open(), nil
 }
 
 const osName = "Demo Linux, no VM"
@@ -89,24 +115,9 @@ func (m Machine) firstBoot() error {
 	return errors.Join(m.install(), os.MkdirAll(m.path(done), 0o755))
 }
 
-// powerOn is what is different after each boot.
-func (m Machine) powerOn(hw Hardware) error {
-	sys := simulate.Open(m.Root)
-	for i, d := range hw.Disks {
-		if err := sys.Attach(fmt.Sprintf("/dev/vd%c", 'b'+i), d.Dir, d.Size); err != nil {
-			return err
-		}
-	}
-	if err := sys.Reboot(); err != nil {
-		return err
-	}
-	if err := sys.Remount(m.fault("data-unmounted")); err != nil {
-		return err
-	}
-	total := fmt.Sprintf("MemTotal: %d kB\nMemAvailable: %d kB\n", hw.Memory>>10, hw.Memory>>10/8*7)
-	return errors.Join(
-		os.WriteFile(m.path("proc/sys/kernel/random/boot_id"), []byte(rand.Text()+"\n"), 0o644),
-		os.WriteFile(m.path("proc/meminfo"), []byte(total), 0o644))
+func (m Machine) memory(bytes int64) error {
+	text := fmt.Sprintf("MemTotal: %d kB\nMemAvailable: %d kB\n", bytes>>10, bytes>>10/8*7)
+	return os.WriteFile(m.path("proc/meminfo"), []byte(text), 0o644)
 }
 
 // kernel makes /proc tell of now, before somebody reads it.
