@@ -31,7 +31,6 @@ func (a *app) openDemo() (*demo.Demo, error) {
 	if err := d.Inject(os.Getenv(demo.FaultsVariable)); err != nil {
 		return nil, err
 	}
-	limactl.Acceleration = d.Acceleration
 	a.rehearsal = d
 	return d, d.Use()
 }
@@ -44,7 +43,7 @@ func (a *app) demoHost() (*ops.Host, error) {
 	}
 	return &ops.Host{
 		Dir:       d.Home,
-		Lima:      limactl.New(limactl.Config{Home: filepath.Join(d.Home, "lima"), Log: ops.CommandLog(d.Home)}),
+		Lima:      limactl.New(limactl.Config{Home: filepath.Join(d.Home, "lima"), Log: ops.CommandLog(d.Home), Accel: d.Acceleration}),
 		Mirrors:   []string{d.Mirror},
 		Helper:    demo.Helper,
 		AfterStep: testOnlyAfterStep,

@@ -86,6 +86,7 @@ func (m *machine) stranger() []string {
 }
 
 func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	stranger := m.stranger()
 	create := []string{"create", "--mirror", m.mirror}
@@ -119,6 +120,7 @@ func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
 }
 
 func TestStartKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	m.must("stop", "--quiet")
@@ -169,6 +171,7 @@ func (m *machine) until(state string) {
 }
 
 func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	steps := m.steps("stop")
@@ -192,6 +195,7 @@ func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 }
 
 func TestDestroyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	stranger := m.stranger()
 	m.makeBox()

@@ -9,9 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"hermes-box/demo"
 	"hermes-box/limactl"
@@ -29,10 +32,7 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hb") // short: Lima's sockets have to fit
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := shortDir(t)
 	d, err := demo.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -42,11 +42,40 @@ func newMachine(t *testing.T) *machine {
 		for _, in := range m.instances() {
 			m.run("limactl", "delete", "--force", in)
 		}
-		os.RemoveAll(dir)
 	})
 	executor, dashboard := freePorts(t)
 	m.write("hermes-box.yaml", fmt.Appendf(nil, "schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard))
 	return m
+}
+
+// inMemory is a directory in memory with room for boxes that lets programs run, or "". A create syncs to disk two
+// hundred times.
+var inMemory = sync.OnceValue(func() string {
+	var fs unix.Statfs_t
+	if unix.Statfs("/dev/shm", &fs) != nil || int64(fs.Bavail)*int64(fs.Bsize) < 3<<30 {
+		return ""
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "hb")
+	if err != nil {
+		return ""
+	}
+	defer os.RemoveAll(dir)
+	script := filepath.Join(dir, "true")
+	if os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755) != nil || exec.Command(script).Run() != nil {
+		return ""
+	}
+	return "/dev/shm"
+})
+
+// shortDir is a directory for the time of a test, whose name is short: Lima's sockets have to fit.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(inMemory(), "hb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (m *machine) write(name string, data []byte) {

@@ -40,11 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "hb")
 			executor, dashboard := freePorts(t)
-			demoDir, err := os.MkdirTemp("", "hbd") // short: Lima's sockets have to fit
-			if err != nil {
-				return err
-			}
-			env.Defer(func() { os.RemoveAll(demoDir) })
+			demoDir := shortDir(t)
 			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima",
 				demo.DirVariable+"="+demoDir, demo.PaceVariable+"=0", "DEMO="+demoDir,
 				fmt.Sprint("PORT=", executor), "GORACE="+os.Getenv("GORACE"))

@@ -94,6 +94,7 @@ func (tm *terminal) status() int {
 }
 
 func TestTerminalInTheBox(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 

@@ -84,14 +84,18 @@ func Open(dir string) (*Demo, error) {
 
 // furnish makes what is missing. Several processes may do so at once.
 func (d *Demo) furnish() error {
-	if err := os.MkdirAll(d.Bin, 0o700); err != nil {
+	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return err
 	}
+	// The marker is first: whoever comes while the rest is made knows the directory by it.
 	mutex := flock.New(filepath.Join(d.Dir, marker))
 	if err := mutex.Lock(); err != nil {
 		return err
 	}
 	defer mutex.Close()
+	if err := os.MkdirAll(d.Bin, 0o700); err != nil {
+		return err
+	}
 	if err := rehearsal.Link(d.Bin, append(props(), "limactl", "ssh")...); err != nil {
 		return err
 	}
