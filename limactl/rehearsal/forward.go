@@ -38,6 +38,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 		}
 	}()
 	seen := map[int]time.Time{} // the sockets that have been acted on
+	moved := time.Now()
 	for {
 		for _, r := range in.forwards {
 			if r.Ignore || r.GuestPort == 0 {
@@ -71,12 +72,14 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 				}
 				emit(func(s *status) { s.PortForward = &told })
 			}
-			seen[r.GuestPort] = made
+			if !made.Equal(seen[r.GuestPort]) {
+				seen[r.GuestPort], moved = made, time.Now()
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(often(moved)):
 		}
 	}
 }

@@ -23,6 +23,15 @@ func Pause(ctx context.Context, usual time.Duration) {
 	}
 }
 
+// often is how long to wait until one looks again whether something has moved: not long when it just has, and with next
+// to no work for the processor when nothing does.
+func often(moved time.Time) time.Duration {
+	if time.Since(moved) < 10*time.Second {
+		return 20 * time.Millisecond
+	}
+	return 250 * time.Millisecond
+}
+
 // wire is a reader at the speed of a connection to a guest.
 type wire struct{ io.Reader }
 

@@ -158,7 +158,11 @@ func (m Machine) listen(ctx context.Context, sys *simulate.System, hw Hardware) 
 	}()
 	var seen, looked time.Time
 	for {
-		// A change within the same tick of the clock is seen a second later.
+		// Seldom when nothing has moved for a while. A change within the same tick of the clock is seen a second later.
+		wait := 20 * time.Millisecond
+		if time.Since(seen) > 10*time.Second {
+			wait = 250 * time.Millisecond
+		}
 		if changed := sys.Changed(); !changed.Equal(seen) || time.Since(looked) > time.Second {
 			seen, looked = changed, time.Now()
 			m.follow(sys, hw, open)
@@ -166,7 +170,7 @@ func (m Machine) listen(ctx context.Context, sys *simulate.System, hw Hardware) 
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(wait):
 		}
 	}
 }
