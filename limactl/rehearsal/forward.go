@@ -65,7 +65,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 					err = errors.Join(syscall.EADDRINUSE, l.Close())
 				}
 				if err != nil {
-					say("warning", "failed to set up forwarding tcp port %d: %v", r.GuestPort, err)
+					say("warning", "failed to set up forwarding tcp port %d (negligible if already forwarded): %v", r.GuestPort, err)
 				} else {
 					open[r.GuestPort] = l
 					go serve(l, socket)

@@ -98,7 +98,8 @@ func hostagent(home string, args []string) int {
 	defer os.Remove(set["socket"])
 	for _, name := range in.disks {
 		if err := lock(home, name, in); err != nil {
-			return fatal("failed to run attach disk %q, %v", name, err)
+			say("error", "could not attach disk `%s`: %v", name, err)
+			return fatal("%v", err)
 		}
 		defer os.Remove(filepath.Join(diskDir(home, name), "in_use_by"))
 	}
@@ -165,6 +166,8 @@ func hostagent(home string, args []string) int {
 		select {
 		case <-ended:
 			if !has(home, AgentStays) {
+				stopForwards()
+				time.Sleep(closing)
 				return 0
 			}
 			ended = nil
@@ -188,6 +191,10 @@ func hostagent(home string, args []string) int {
 		}
 	}
 }
+
+// closing is how long a host agent takes to go once its VM is gone: whoever kills both, one after the other, finds it
+// still there.
+const closing = 300 * time.Millisecond
 
 // shutdownLimit is how long a guest has to shut down under qemu.
 const shutdownLimit = 3 * time.Minute
