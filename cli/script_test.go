@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,7 +50,7 @@ func TestScripts(t *testing.T) {
 				os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.yaml"), []byte(config), 0o644))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"port": hold, "answers": answers, "edit": edit, "touch-future": touchFuture,
+			"port": hold, "answers": answers, "idle": idle, "edit": edit, "touch-future": touchFuture,
 			"first-of-path": func(ts *testscript.TestScript, _ bool, _ []string) {
 				first, _, _ := strings.Cut(ts.Getenv("PATH"), ":")
 				ts.Setenv("PATH", first)
@@ -91,6 +92,28 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s: %v", address, err)
+		}
+	}
+}
+
+// idle waits until no process runs that names a directory, or has it in its environment as the demo's.
+func idle(ts *testscript.TestScript, _ bool, args []string) {
+	dir := []byte(args[0])
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var left []string
+		processes, _ := filepath.Glob("/proc/[0-9]*") // none on macOS
+		for _, p := range processes {
+			line, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+			env, _ := os.ReadFile(filepath.Join(p, "environ"))
+			if bytes.Contains(line, dir) || bytes.Contains(env, append([]byte("LIMA_HOME="), dir...)) {
+				left = append(left, filepath.Base(p)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("still running: %s", strings.Join(left, "; "))
 		}
 	}
 }

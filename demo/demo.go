@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -181,10 +182,14 @@ func Helper(string) ([]byte, error) {
 
 // Use makes this process find the demo's limactl and ssh before any other.
 func (d *Demo) Use() error {
-	if os.Getenv(PaceVariable) == "" {
+	pace := os.Getenv(PaceVariable)
+	switch factor, err := strconv.ParseFloat(pace, 64); {
+	case pace == "":
 		if err := os.Setenv(PaceVariable, "1"); err != nil {
 			return err
 		}
+	case err != nil || !(factor >= 0 && factor <= 100): // also what is no number
+		return fault.New(fault.InvalidInput, "%s %q: accepted are numbers from 0 to 100", PaceVariable, pace).Hint("%s=1", PaceVariable)
 	}
 	return os.Setenv("PATH", d.Bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
