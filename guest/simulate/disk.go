@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hermes-box/guest"
@@ -208,15 +207,4 @@ func (s *System) Usage(path string) protocol.Usage {
 		u.Used = u.Total / 100 * 96
 	}
 	return u
-}
-
-// Devices are the attached devices, sorted.
-func (s *System) Devices() (names []string) {
-	_ = s.look(func(st *state) {
-		for name := range st.Disks {
-			names = append(names, name)
-		}
-	})
-	slices.Sort(names)
-	return names
 }
