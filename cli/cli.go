@@ -109,7 +109,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "hermes-box",
 		Short:         "a persistent, isolated workstation for AI agents",
-		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nTyped alone, it shows the box.",
+		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nTyped alone, it shows the box. hermes-box --demo tries all of it without a VM.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

@@ -137,6 +137,7 @@ func TestStartKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	// The VM dies, its host agent is left: one step more.
 	inject(t, m, rehearsal.AgentStays)
 	m.powerOff()
+	m.until("degraded")
 	heal(t, m, rehearsal.AgentStays)
 	m.killed("clear", "start")
 	m.must("start", "--quiet")
@@ -153,7 +154,6 @@ func (m *machine) powerOff() {
 	if out, err := exec.Command("kill", "-9", string(data)).CombinedOutput(); err != nil {
 		m.t.Fatalf("%v %s", err, out)
 	}
-	m.until("degraded")
 }
 
 // until waits for a state of the box.

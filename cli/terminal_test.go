@@ -93,6 +93,28 @@ func (tm *terminal) status() int {
 	return 0
 }
 
+// A VM that dies takes with it what runs in it, and whoever looks on is told.
+func TestVMDiesUnderACommand(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.makeBox()
+	ssh := onTerminal(t, m.cmd("", "ssh"))
+	ssh.expect(`\$ `)
+	command := onTerminal(t, m.cmd("", "exec", "--", "sh", "-c", "echo begun; exec sleep 1000"))
+	command.expect("begun")
+	m.powerOff()
+	ssh.expect("closed by remote host")
+	if status := ssh.status(); status != 255 {
+		t.Errorf("ssh ends with %d", status)
+	}
+	command.expect("connection to main lost")
+	if status := command.status(); status != exitFailed {
+		t.Errorf("exec ends with %d", status)
+	}
+	m.must("start", "--quiet")
+	m.wantSound("the death of its VM")
+}
+
 func TestTerminalInTheBox(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -177,6 +177,9 @@ func (s *System) bind(from, to string) error {
 // rootSize is the size of every machine's root disk, in bytes.
 const rootSize = 30 << 30
 
+// mostCounted is how many files Usage looks at: it is asked every few seconds.
+const mostCounted = 20_000
+
 // Usage counts what lies on the root disk, or on the disk mounted at a path of the guest.
 func (s *System) Usage(path string) protocol.Usage {
 	u := protocol.Usage{Total: rootSize}
@@ -193,7 +196,11 @@ func (s *System) Usage(path string) protocol.Usage {
 		})
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		counted := 0
 		_ = filepath.WalkDir(real, func(_ string, e fs.DirEntry, err error) error {
+			if counted++; counted > mostCounted {
+				return fs.SkipAll
+			}
 			if err != nil || !e.Type().IsRegular() {
 				return nil // what goes meanwhile takes no room
 			}

@@ -81,6 +81,16 @@ func ssh(home string, args []string) int {
 	return runInside(home, in, command)
 }
 
+// whenGone calls do when the machine that a connection leads to is no more.
+func (in *instance) whenGone(do func()) {
+	go func() {
+		for exists(in.Dir) && syscall.Kill(in.DriverPID, 0) == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		do()
+	}()
+}
+
 // login is a command inside, or a shell.
 func login(home string, in *instance, command, term string) *exec.Cmd {
 	if inside != nil {
@@ -112,6 +122,11 @@ func runInside(home string, in *instance, command string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 255
 	}
+	in.whenGone(func() {
+		fmt.Fprint(os.Stderr, "Connection to 127.0.0.1 closed by remote host.\r\n")
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+		os.Exit(255)
+	})
 	// Reaped at once, as sshd does, though what it has started may hold its streams open.
 	ended := make(chan *os.ProcessState, 1)
 	go func() {

@@ -25,13 +25,15 @@ func runOnTerminal(home string, in *instance, command string) int {
 		return 255
 	}
 	defer terminal.Close()
+	restore := func() {}
 	if ours := int(os.Stdin.Fd()); term.IsTerminal(ours) {
 		before, err := term.MakeRaw(ours)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 255
 		}
-		defer func() { _ = term.Restore(ours, before) }()
+		restore = func() { _ = term.Restore(ours, before) }
+		defer restore()
 		sizes := make(chan os.Signal, 1)
 		signal.Notify(sizes, syscall.SIGWINCH)
 		sizes <- syscall.SIGWINCH
@@ -41,6 +43,12 @@ func runOnTerminal(home string, in *instance, command string) int {
 			}
 		}()
 	}
+	in.whenGone(func() {
+		restore()
+		fmt.Fprint(os.Stderr, "Connection to 127.0.0.1 closed by remote host.\r\n")
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+		os.Exit(255)
+	})
 	quit := make(chan os.Signal, 1)
 	signal.Notify(quit, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
