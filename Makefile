@@ -7,7 +7,7 @@ HELPERS := assets/helper/hermes-box-guest-linux-amd64.zst assets/helper/hermes-b
 SOURCES := $(shell find guest assets/guestfiles assets/pack -name '*_test.go' -prune -o -type f -print) go.mod go.sum
 LAB     := $(GO) run ./e2e/lab
 
-.PHONY: build test check e2e box lab bench clean
+.PHONY: build test check demo e2e box lab bench clean
 
 build: hermes-box
 
@@ -29,6 +29,10 @@ check: build
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null .
 	$(GO) test -race ./...
+
+# The whole product with no VM: a box is made before your eyes, if there is none yet.
+demo: build
+	./hermes-box --demo
 
 # The real lab: limactl 2.1.3, a guest image, the real software, a lock of them all.
 lab:

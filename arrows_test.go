@@ -10,7 +10,8 @@ import (
 // only the protocol; guest imports nothing of the host.
 var allowed = []struct{ part, may string }{
 	{"hermes-box", "cli"},
-	{"hermes-box/cli", "ops limactl assets guest/protocol tui"},
+	{"hermes-box/cli", "cli/demo ops limactl assets guest/protocol tui"},
+	{"hermes-box/cli/demo", "limactl guest ops/lock ops/config ops/fault"},
 	{"hermes-box/tui", "tui ops limactl guest/protocol"},
 	{"hermes-box/ops", "ops limactl guest/protocol"},
 	{"hermes-box/limactl", "limactl"},

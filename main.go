@@ -5,6 +5,10 @@ import (
 	"os"
 
 	"hermes-box/cli"
+	"hermes-box/cli/demo"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	demo.Main()
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

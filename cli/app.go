@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hermes-box/assets"
+	"hermes-box/cli/demo"
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/config"
@@ -26,6 +27,9 @@ type app struct {
 	configFlag          string
 	json, events, quiet bool
 	color               string
+	demo                bool
+
+	rehearsal *demo.Demo // with --demo, once it is open
 
 	began   bool        // a command of ours has begun: errors are no longer of usage
 	changes atomic.Bool // it changes the box: an interruption has to be waited for
@@ -56,6 +60,9 @@ func (a *app) prepare(cmd *cobra.Command) error {
 
 // host is the machine as the environment describes it.
 func (a *app) host() (*ops.Host, error) {
+	if a.demo {
+		return a.demoHost()
+	}
 	dir, err := homeDir()
 	if err != nil {
 		return nil, err
@@ -110,8 +117,10 @@ func (a *app) openBox() (*ops.Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := config.Locate(a.configFlag)
-	if err != nil {
+	var path string
+	if a.demo {
+		path = a.rehearsal.Config
+	} else if path, err = config.Locate(a.configFlag); err != nil {
 		return nil, err
 	}
 	b, err := h.Open(path)

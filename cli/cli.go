@@ -122,7 +122,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "hermes-box",
 		Short:         "a persistent, isolated workstation for AI agents",
-		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nTyped alone, it shows the box.",
+		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nTyped alone, it shows the box. hermes-box --demo tries all of it without a VM.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -132,6 +132,11 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
 				return a.printVersion()
+			}
+			if a.demo {
+				if err := a.firstDemo(cmd.Context()); err != nil {
+					return err
+				}
 			}
 			return a.runStatus(cmd.Context())
 		},
@@ -145,6 +150,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print the result as one JSON object")
 	flags.BoolVar(&a.events, "events", false, "print progress as NDJSON on stderr")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
+	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo: the whole product with no VM and no network")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
 	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})
 	root.AddCommand(a.create(), a.start(), a.stop(), a.destroy(),

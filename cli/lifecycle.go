@@ -22,7 +22,7 @@ made is removed again; artifacts that came in whole stay in the cache, so that t
 			if err != nil {
 				return err
 			}
-			b.Mirrors = mirrors
+			b.Mirrors = append(b.Mirrors, mirrors...)
 			sink, end := a.sink()
 			made, err := b.Create(cmd.Context(), sink)
 			end()

@@ -138,7 +138,7 @@ func (a *app) doctor() *cobra.Command {
 			s := style{a.colored(a.stdout)}
 			d := b.Doctor(cmd.Context(), func(c ops.Check) {
 				if !a.json {
-					fmt.Fprint(a.stdout, checkText(s, c))
+					fmt.Fprint(a.stdout, a.typed(checkText(s, c)))
 				}
 			})
 			if err := cmd.Context().Err(); err != nil {

@@ -3,54 +3,79 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"hermes-box/cli/demo"
 	"hermes-box/limactl"
 	"hermes-box/limactl/rehearsal"
 )
 
-// machine is a rehearsal machine with a config, a lock and a mirror that has every artifact of it.
+// machine is a rehearsal machine: the demo's, but worked on as one that knows of none, by its home and its PATH.
 type machine struct {
-	t            *testing.T
-	dir          string
-	limactl, ssh string
+	t       *testing.T
+	dir     string
+	bin     string // its limactl and ssh
+	limactl string // another in a test that puts one before it
+	mirror  string // where the parts of its image are
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hb") // short: Lima's sockets have to fit
+	dir := shortDir(t)
+	d, err := demo.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, dir: dir}
+	m := &machine{t: t, dir: dir, limactl: filepath.Join(d.Bin, "limactl"), bin: d.Bin, mirror: d.Mirror}
 	t.Cleanup(func() {
 		for _, in := range m.instances() {
 			m.run("limactl", "delete", "--force", in)
 		}
-		os.RemoveAll(dir)
 	})
-	bin := filepath.Join(dir, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if m.limactl, m.ssh, err = rehearsal.Install(bin); err != nil {
-		t.Fatal(err)
-	}
 	executor, dashboard := freePorts(t)
 	m.write("hermes-box.yaml", fmt.Appendf(nil, "schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard))
-	m.write("hermes-box.lock", m.mirror(lockFixture(t)))
 	return m
+}
+
+// inMemory is a directory in memory with room for boxes that lets programs run, or "". A create syncs to disk two
+// hundred times.
+var inMemory = sync.OnceValue(func() string {
+	var fs unix.Statfs_t
+	if unix.Statfs("/dev/shm", &fs) != nil || int64(fs.Bavail)*int64(fs.Bsize) < 3<<30 {
+		return ""
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "hb")
+	if err != nil {
+		return ""
+	}
+	defer os.RemoveAll(dir)
+	script := filepath.Join(dir, "true")
+	if os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755) != nil || exec.Command(script).Run() != nil {
+		return ""
+	}
+	return "/dev/shm"
+})
+
+// shortDir is a directory for the time of a test, whose name is short: Lima's sockets have to fit.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(inMemory(), "hb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (m *machine) write(name string, data []byte) {
@@ -62,35 +87,6 @@ func (m *machine) write(name string, data []byte) {
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		m.t.Fatal(err)
 	}
-}
-
-var (
-	wanted = regexp.MustCompile(`(name: )(\S+)(\n\s+url: http://\S+\n\s+size: )1000(\n\s+digest: )sha256:[0-9a-f]{64}`)
-	image  = regexp.MustCompile(`(url: oci://\S+@)sha256:[0-9a-f]{64}(\n\s+size: )1000(\n\s+digest: )sha256:[0-9a-f]{64}`)
-)
-
-// mirror makes bytes for every artifact of the fixture and gives the lock that names them.
-func (m *machine) mirror(lock []byte) []byte {
-	put := func(data []byte) string {
-		sum := sha256.Sum256(data)
-		m.write("mirror/sha256/"+hex.EncodeToString(sum[:]), data)
-		return "sha256:" + hex.EncodeToString(sum[:])
-	}
-	lock = wanted.ReplaceAllFunc(lock, func(text []byte) []byte {
-		f := wanted.FindSubmatch(text)
-		data := []byte("bytes of " + string(f[2]))
-		return fmt.Appendf(nil, "%s%s%s%d%s%s", f[1], f[2], f[3], len(data), f[4], put(data))
-	})
-	config, layer := []byte(`{"architecture":"amd64","os":"linux"}`), []byte("a layer")
-	manifest := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",`+
-		`"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"%s","size":%d},`+
-		`"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"%s","size":%d}]}`,
-		put(config), len(config), put(layer), len(layer))
-	return image.ReplaceAllFunc(lock, func(text []byte) []byte {
-		f := image.FindSubmatch(text)
-		digest := put(manifest)
-		return fmt.Appendf(nil, "%s%s%s%d%s%s", f[1], digest, f[2], len(manifest)+len(config)+len(layer), f[3], digest)
-	})
 }
 
 func (m *machine) lima() string { return filepath.Join(m.dir, "home", "lima") }
@@ -105,7 +101,7 @@ func (m *machine) cmd(crash string, args ...string) *exec.Cmd {
 	}
 	c.Dir = m.dir
 	c.Env = append(os.Environ(), "HERMES_BOX_HOME="+filepath.Join(m.dir, "home"), "HERMES_BOX_CONFIG=", "HERMES_BOX_LIMACTL="+m.limactl,
-		"PATH="+filepath.Dir(m.ssh)+":"+os.Getenv("PATH"), "LIMA_HOME="+m.lima(), crashVariable+"="+crash)
+		"PATH="+m.bin+":"+os.Getenv("PATH"), "LIMA_HOME="+m.lima(), crashVariable+"="+crash)
 	return c
 }
 
@@ -168,6 +164,20 @@ func (m *machine) makeVM(name, disk string) {
 	c.Stdin = strings.NewReader("images: [{location: /etc/hostname}]\nadditionalDisks: [{name: " + disk + ", format: false}]\n")
 	if out, err := c.CombinedOutput(); err != nil {
 		m.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func inject(t *testing.T, m *machine, faults ...rehearsal.Fault) {
+	t.Helper()
+	if err := rehearsal.Inject(m.lima(), faults...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func heal(t *testing.T, m *machine, faults ...rehearsal.Fault) {
+	t.Helper()
+	if err := rehearsal.Heal(m.lima(), faults...); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (a *app) result(command string, v any, text func(p *printer)) error {
 	}
 	p := &printer{style: style{a.colored(a.stdout)}}
 	text(p)
-	_, err := fmt.Fprint(a.stdout, p.String())
+	_, err := fmt.Fprint(a.stdout, a.typed(p.String()))
 	return err
 }
 
@@ -51,7 +51,7 @@ func (a *app) printError(command string, err error) {
 			out = a.stdout
 		}
 		json.NewEncoder(out).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: &problem{
-			Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: fault.HintOf(err), Details: details,
+			Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: a.typed(fault.HintOf(err)), Details: details,
 		}})
 		return
 	}
@@ -59,9 +59,9 @@ func (a *app) printError(command string, err error) {
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok && out != "" {
 		fmt.Fprintln(a.stderr, s.dim(indent(plain(out))))
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), err)
+	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.typed(err.Error()))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), hint)
+		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.typed(hint))
 	}
 }
 

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,17 +14,17 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/cli/demo"
 )
 
 // The test binary is also hermes-box, limactl and ssh: scripts find it under these names.
 func TestMain(m *testing.M) {
-	rehearsal.Main()
+	demo.Main()
 	// A program under the race detector sleeps for a second before it ends, and here are many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
-	testOnlyStayRoot, testOnlyAfterStep = true, crash
+	testOnlyStayRoot, testOnlyAfterStep, testOnlyHelper = true, crash, demo.Helper
 	testscript.Main(m, map[string]func(){
 		"hermes-box": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"limactl":    func() {},
@@ -39,14 +41,16 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "hb")
 			executor, dashboard := freePorts(t)
+			demoDir := shortDir(t)
 			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima",
+				demo.DirVariable+"="+demoDir, demo.PaceVariable+"=0", "DEMO="+demoDir,
 				fmt.Sprint("PORT=", executor), "GORACE="+os.Getenv("GORACE"))
 			config := fmt.Sprintf("schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard)
 			return errors.Join(os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.lock"), lockFixture(t), 0o644),
 				os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.yaml"), []byte(config), 0o644))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"port": hold, "edit": edit, "touch-future": touchFuture,
+			"port": hold, "answers": answers, "idle": idle, "edit": edit, "touch-future": touchFuture,
 			"first-of-path": func(ts *testscript.TestScript, _ bool, _ []string) {
 				first, _, _ := strings.Cut(ts.Getenv("PATH"), ":")
 				ts.Setenv("PATH", first)
@@ -73,6 +77,45 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 	l, err := listen(strings.Join(args, ""))
 	ts.Check(err)
 	ts.Defer(func() { l.Close() })
+}
+
+// answers waits until something answers at the address in a file, or no longer does.
+func answers(ts *testscript.TestScript, neg bool, args []string) {
+	address := strings.TrimSpace(ts.ReadFile(args[0]))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get(address)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err != nil) == neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: %v", address, err)
+		}
+	}
+}
+
+// idle waits until no process runs that names a directory, or has it in its environment as the demo's.
+func idle(ts *testscript.TestScript, _ bool, args []string) {
+	dir := []byte(args[0])
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var left []string
+		processes, _ := filepath.Glob("/proc/[0-9]*") // none on macOS
+		for _, p := range processes {
+			line, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+			env, _ := os.ReadFile(filepath.Join(p, "environ"))
+			if bytes.Contains(line, dir) || bytes.Contains(env, append([]byte("LIMA_HOME="), dir...)) {
+				left = append(left, filepath.Base(p)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("still running: %s", strings.Join(left, "; "))
+		}
+	}
 }
 
 // edit replaces one text in a file by another.

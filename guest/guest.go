@@ -19,6 +19,7 @@ type Guest struct {
 	System System               // everything that is not a file
 	Emit   func(protocol.Event) // may be nil; called from several goroutines
 	Now    func() time.Time     // nil: time.Now
+	Helper string               // file of the helper that speaks for this guest; empty: the running executable
 
 	// After is called after each durable step of the engine (a file renamed into place, a link swapped, a
 	// unit restarted) with its name; nil in production. A crash test ends the run there, by not returning.

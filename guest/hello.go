@@ -18,7 +18,7 @@ import (
 func (g *Guest) Hello(ctx context.Context) (protocol.Hello, error) {
 	h := protocol.Hello{Protocol: protocol.Version, Arch: runtime.GOARCH, BootID: g.bootID()}
 	var err error
-	if h.Helper, err = ownDigest(); err != nil {
+	if h.Helper, err = g.helperDigest(); err != nil {
 		return h, err
 	}
 	switch _, err := os.Stat(g.Path(bootstrapFile)); {
@@ -34,11 +34,14 @@ func (g *Guest) Hello(ctx context.Context) (protocol.Hello, error) {
 	return h, err
 }
 
-// ownDigest is the sha256 of the running executable: host and helper are built together, and prove it.
-func ownDigest() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
+// helperDigest is the sha256 of the helper: host and helper are built together, and prove it.
+func (g *Guest) helperDigest() (string, error) {
+	path := g.Helper
+	if path == "" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return "", err
+		}
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -69,7 +69,7 @@ func (g *Guest) dataStatus(ctx context.Context, s *protocol.Status) {
 		return
 	}
 	s.DataUUID, _ = g.recordedUUID()
-	s.Data = usage(g.Path(protocol.DataDir))
+	s.Data = g.usage(protocol.DataDir)
 }
 
 // machineStatus reads what the kernel tells of the machine; what it does not tell stays zero.
@@ -79,7 +79,7 @@ func (g *Guest) machineStatus(s *protocol.Status) {
 	s.Uptime = int64(firstNumber(g.read("/proc/uptime")))
 	s.Load = firstNumber(g.read("/proc/loadavg"))
 	s.Memory = memory(g.read("/proc/meminfo"))
-	s.Root = usage(g.Path("/"))
+	s.Root = g.usage("/")
 }
 
 func (g *Guest) read(path string) string {
@@ -115,6 +115,16 @@ func memory(text string) protocol.Usage {
 	}
 	total := field["MemTotal:"]
 	return protocol.Usage{Total: total, Used: total - field["MemAvailable:"]}
+}
+
+// usage asks the machine, if it keeps disks of its own, or else the filesystem at path.
+func (g *Guest) usage(path string) protocol.Usage {
+	if m, ok := g.System.(interface {
+		Usage(path string) protocol.Usage
+	}); ok {
+		return m.Usage(path)
+	}
+	return usage(g.Path(path))
 }
 
 // usage of a filesystem counts what is left as an ordinary user sees it, like df.

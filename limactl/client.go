@@ -28,6 +28,7 @@ type Config struct {
 	SSH     string        // ssh; empty: looked up in PATH
 	Log     func(Command) // called after every run of limactl or ssh, from any goroutine; may be nil
 	Env     []string      // environment to run them in; nil: our own. LIMA_* is dropped from either
+	Accel   func() Accel  // how fast machines of this host are; nil: Acceleration
 }
 
 // Command is one run of limactl or ssh, for the log. What went in on stdin is never part of it.
@@ -60,11 +61,17 @@ func New(c Config) *Client {
 			env = append(env, kv)
 		}
 	}
-	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: Acceleration, connect: connectLimit, silence: silenceLimit}
+	if c.Accel == nil {
+		c.Accel = Acceleration
+	}
+	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: c.Accel, connect: connectLimit, silence: silenceLimit}
 }
 
 // Home is the LIMA_HOME.
 func (c *Client) Home() string { return c.config.Home }
+
+// Acceleration is how fast the machines of this client are.
+func (c *Client) Acceleration() Accel { return c.probe() }
 
 // Dir is where an instance lives, whether it exists or not.
 func (c *Client) Dir(name string) string { return filepath.Join(c.config.Home, name) }

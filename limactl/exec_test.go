@@ -319,7 +319,7 @@ func TestExecTTY(t *testing.T) {
 	running(t, c, "main")
 	out, _, err := capture(t.Context(), c, "main", Exec{Args: []string{"sh", "-c", "echo out; exit 255"}, TTY: true})
 	var exit *ExitError
-	if out != "out\n" || !errors.As(err, &exit) || exit.Status != 255 {
+	if out != "out\r\n" || !errors.As(err, &exit) || exit.Status != 255 {
 		t.Errorf("out %q, %v", out, err)
 	}
 }

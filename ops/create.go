@@ -32,6 +32,7 @@ func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.remember(c.result.Status)
 	return c.result, nil
 }
 

@@ -110,7 +110,7 @@ func (b *Box) checkVirtualization(context.Context) Check {
 			return fail(p+" is not installed", "apt-get install qemu-system qemu-utils")
 		}
 	}
-	a := limactl.Acceleration()
+	a := b.Lima.Acceleration()
 	if a.Slow() {
 		return warn("software emulation, slow: "+a.Reason, "give this user access to a working /dev/kvm")
 	}

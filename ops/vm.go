@@ -21,7 +21,7 @@ func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machi
 		Name: b.Record.Instance, VMType: vmType(), Arch: l.Arch,
 		CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, Disk: b.Record.Disk,
 		Ports:           []int{v.Executor, v.Dashboard},
-		Emulated:        emulated(),
+		Emulated:        b.emulated(),
 		NetplanOptional: strings.HasPrefix(l.Image.Name, "ubuntu 26.04"), // see limactl.Machine
 	}
 	var err error
@@ -40,7 +40,7 @@ func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machi
 	return m, err
 }
 
-func emulated() bool { return vmType() == "qemu" && limactl.Acceleration().Slow() }
+func (b *Box) emulated() bool { return vmType() == "qemu" && b.Lima.Acceleration().Slow() }
 
 // bootBound is the most that a boot may take; emulated CPUs need minutes.
 const bootBound = 20 * time.Minute

@@ -6,72 +6,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"runtime/debug"
-	"syscall"
 
 	"hermes-box/guest"
-	"hermes-box/guest/protocol"
+	"hermes-box/guest/serve"
 )
 
 func main() {
-	syscall.Umask(0o022) // whatever sudo's is: agent must be able to read what is made for it
-	// A closed pipe is an error of the write, not a death in the middle of a change.
-	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer stop()
-	ctx, hungUp := context.WithCancel(ctx)
-	defer hungUp()
-	go untilClosed(os.Stdout, hungUp)
 	os.Setenv("PATH", guest.SearchPath) // sudo, sshd and systemd each have their own idea
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, &guest.Guest{Root: "/", System: guest.NewMachine()}))
-}
-
-// run does one verb and returns the exit status: 0, 1 for a failure that stdout tells, 2 for a call that is none.
-func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr *os.File, g *guest.Guest) (status int) {
-	if len(args) != 1 {
-		fmt.Fprintln(stderr, "usage: hermes-box-guest VERB")
-		return 2
-	}
-	switch args[0] {
-	case "version":
-		fmt.Fprintf(stdout, "hermes-box-guest, protocol %d\n", protocol.Version)
-		return 0
-	case "executor-prestart": // systemd's: what it says goes to the journal
-		if err := g.ExecutorPrestart(ctx); err != nil {
-			fmt.Fprintln(stderr, "executor-prestart:", err)
-			return 1
-		}
-		return 0
-	}
-	verb, ok := verbs[args[0]]
-	if !ok {
-		fmt.Fprintf(stderr, "hermes-box-guest: no verb %q\n", args[0])
-		return 2
-	}
-	a := newAnswer(stdout)
-	g.Emit = a.event
-	defer func() {
-		if p := recover(); p != nil {
-			fmt.Fprintf(stderr, "panic: %v\n%s", p, debug.Stack())
-			a.fail(&protocol.Error{Code: "external_failed", Message: fmt.Sprintf("the guest helper panicked: %v", p),
-				Output: string(debug.Stack()), Hint: "report this; the box recovers at the next command"})
-			status = 1
-		}
-	}()
-	result, err := verb(ctx, g, stdin, stdout)
-	if err != nil {
-		a.fail(err)
-		return 1
-	}
-	if result != nil {
-		if err := a.result(result); err != nil {
-			fmt.Fprintln(stderr, "hermes-box-guest:", err)
-			return 1
-		}
-	}
-	return 0
+	os.Exit(serve.Main(os.Args[1:], &guest.Guest{Root: "/", System: guest.NewMachine()}, os.Geteuid() == 0))
 }

@@ -3,8 +3,6 @@ package simulate
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"hermes-box/guest"
-	"hermes-box/guest/protocol"
 )
 
 // Run really runs a program below the directory, as the user we are. podman tells the version of an image;
@@ -29,6 +26,9 @@ func (s *System) Run(ctx context.Context, c guest.Cmd) ([]byte, error) {
 	}
 	if filepath.IsAbs(c.Path) && strings.HasPrefix(c.Path, s.root+string(filepath.Separator)) {
 		return s.exec(ctx, c)
+	}
+	if name == "journalctl" {
+		return nil, s.journalctl(ctx, c)
 	}
 	if name == "podman" && slices.Contains(c.Args, "--version") {
 		var version string
@@ -55,7 +55,7 @@ func (s *System) exec(ctx context.Context, c guest.Cmd) ([]byte, error) {
 		defer cancel()
 	}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = c.Dir, c.Env, c.Stdin, time.Second
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = c.Dir, s.environment(c.Env), c.Stdin, time.Second
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return out, nil
@@ -68,75 +68,56 @@ func (s *System) exec(ctx context.Context, c guest.Cmd) ([]byte, error) {
 	return out, failure
 }
 
-// Disk is what AddDisk and Format said.
-func (s *System) Disk(_ context.Context, device string) (d guest.Disk, err error) {
-	err = errors.Join(s.look(func(st *state) {
-		var ok bool
-		if d, ok = st.Disks[device]; !ok {
-			err = fmt.Errorf("%s: no such device", device)
-		}
-	}), err)
-	return d, err
-}
+// RootVariable names the machine's directory in the environment of its programs.
+const RootVariable = "HERMES_BOX_GUEST_ROOT"
 
-// Format makes the device hold a filesystem.
-func (s *System) Format(_ context.Context, device, uuid, _ string) error {
-	return s.change("format "+device, func(st *state) error {
-		d, ok := st.Disks[device]
-		if !ok {
-			return fmt.Errorf("%s: no such device", device)
-		}
-		d.Blank, d.Type, d.UUID = false, "ext4", uuid
-		st.Disks[device] = d
-		return nil
-	})
-}
-
-// MountedUUID is the filesystem mounted at a path.
-func (s *System) MountedUUID(_ context.Context, path string) (uuid string, err error) {
-	err = s.look(func(st *state) { uuid = st.Mounts[s.guestPath(path)] })
-	return uuid, err
-}
-
-// Mount follows /etc/fstab: by UUID, or bound to a directory of what is mounted. A bound directory becomes a
-// link, which is as near as a plain directory comes.
-func (s *System) Mount(_ context.Context, path string) error {
-	at := s.guestPath(path)
-	return s.change("mount "+at, func(st *state) error {
-		table, err := os.ReadFile(filepath.Join(s.root, "/etc/fstab"))
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(table)) {
-			f := strings.Fields(line)
-			if len(f) < 4 || f[1] != at {
-				continue
-			}
-			if uuid, ok := strings.CutPrefix(f[0], "UUID="); ok {
-				for _, d := range st.Disks {
-					if d.UUID == uuid {
-						st.Mounts[at] = uuid
-						return nil
-					}
-				}
-				return fmt.Errorf("no filesystem %s", uuid)
-			}
-			st.Mounts[at] = st.Mounts[protocol.DataDir]
-			return s.bind(f[0], path)
-		}
-		return fmt.Errorf("%s is not in fstab", at)
-	})
-}
-
-func (s *System) bind(from, to string) error {
-	target, err := filepath.Rel(filepath.Dir(to), filepath.Join(s.root, from))
-	if err != nil {
-		return err
+// environment is what a program is given to run in: the machine's own directories come first in PATH.
+func (s *System) environment(env []string) []string {
+	if env == nil {
+		env = []string{"PATH=" + defaultPath, "LANG=C.UTF-8"}
 	}
-	if err := os.RemoveAll(to); err != nil {
-		return err
+	out := []string{RootVariable + "=" + s.root}
+	for _, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			kv = "PATH=" + s.searchPath(path)
+		}
+		out = append(out, kv)
 	}
-	return os.Symlink(target, to)
+	return out
+}
+
+const defaultPath = "/usr/local/bin:/usr/bin:/bin"
+
+// LoginEnvironment is that of a login: as /etc/environment has it, with the paths in it made real ones.
+func (s *System) LoginEnvironment(home string) []string {
+	env := []string{"HOME=" + filepath.Join(s.root, home), "PATH=" + defaultPath}
+	file, _ := os.ReadFile(filepath.Join(s.root, "etc/environment"))
+	for line := range strings.Lines(string(file)) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || strings.HasPrefix(key, "#") || key == "PATH" {
+			continue
+		}
+		if strings.HasPrefix(value, "/") {
+			value = filepath.Join(s.root, value)
+		}
+		env = append(env, key+"="+value)
+	}
+	return s.environment(env)
+}
+
+func (s *System) searchPath(path string) string {
+	var own, host []string
+	for _, dir := range filepath.SplitList(path) {
+		if strings.HasPrefix(dir, s.root) {
+			own = append(own, dir)
+			continue
+		}
+		own = append(own, filepath.Join(s.root, dir))
+		if dir != "/usr/local/bin" { // what somebody has put there on this host is not of the machine
+			host = append(host, dir)
+		}
+	}
+	return strings.Join(append(own, host...), string(filepath.ListSeparator))
 }
 
 // Sync does nothing but count.
@@ -177,38 +158,4 @@ func (s *System) InstallPackages(_ context.Context, archives []string) error {
 func (s *System) PackageVersion(_ context.Context, name string) (version string, err error) {
 	err = s.look(func(st *state) { version = st.Packages[name] })
 	return version, err
-}
-
-// Get asks Executor while its unit is active.
-func (s *System) Get(_ context.Context, address string, header map[string]string) (int, []byte, error) {
-	return s.ask(http.MethodGet, address, header)
-}
-
-// Post does the same.
-func (s *System) Post(_ context.Context, address string, header map[string]string, _ []byte) (int, []byte, error) {
-	return s.ask(http.MethodPost, address, header)
-}
-
-func (s *System) ask(method, address string, header map[string]string) (int, []byte, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return 0, nil, err
-	}
-	var active guest.Unit
-	if err := s.look(func(st *state) { active = st.Units["executor.service"].Unit }); err != nil {
-		return 0, nil, err
-	}
-	ports, _ := os.ReadFile(filepath.Join(s.root, protocol.StateDir, "ports.env"))
-	if active.Active != "active" || !strings.Contains(string(ports), "EXECUTOR_PORT="+u.Port()+"\n") {
-		return 0, nil, fmt.Errorf("dial tcp %s: connect: connection refused", u.Host)
-	}
-	token, _ := os.ReadFile(filepath.Join(s.root, protocol.DataDir, "secrets/executor-token.env"))
-	want := "Bearer " + strings.TrimPrefix(strings.TrimSpace(string(token)), "EXECUTOR_AUTH_TOKEN=")
-	switch {
-	case header["Authorization"] != want:
-		return http.StatusUnauthorized, nil, nil
-	case u.Path == "/mcp" && method == http.MethodPost:
-		return http.StatusOK, []byte(`{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"executor","version":"1.0.0"}}}`), nil
-	}
-	return http.StatusNotFound, nil, nil
 }

@@ -2,7 +2,8 @@
 // are a record in a file, so that the whole engine runs without privilege and without a VM. What it is told
 // survives the process, as on a machine; Reboot is what a power cut leaves.
 //
-// Programs below the directory are really run. All others succeed without doing anything.
+// Programs below the directory are really run, and journalctl tells what units did. All others succeed without
+// doing anything.
 package simulate
 
 import (
@@ -18,18 +19,28 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"hermes-box/guest"
 )
 
-// System is one simulated machine. Fail and Programs may be set before it is used.
+// System is one simulated machine. Its exported fields may be set before it is used.
 type System struct {
 	root string
 	mu   sync.Mutex
 
 	// Fail, if set, is asked before each effect, named as in Did; an error it returns is the effect's.
 	Fail func(effect string) error
-	// Programs stand in for programs outside of the directory, by base name.
+	// Programs stand in for programs of a base name, also for those below the directory.
 	Programs map[string]func(guest.Cmd) ([]byte, error)
+	// Oneshot is what starting a unit runs, for those that end; an error makes the unit failed.
+	Oneshot map[string]func(context.Context) error
+	// Crashes, if set, tells of a unit that ends as soon as it has been started.
+	Crashes func(unit string) bool
+	// Tools are those Executor offers; nil: execute and resume.
+	Tools []string
+	// Full makes every disk look all but full.
+	Full bool
 
 	did []string
 }
@@ -38,12 +49,12 @@ var _ guest.System = (*System)(nil)
 
 // state is what the machine remembers.
 type state struct {
-	Units    map[string]unit       `json:"units"`
-	Images   map[string]image      `json:"images"` // by tag
-	Disks    map[string]guest.Disk `json:"disks"`  // by device
-	Mounts   map[string]string     `json:"mounts"` // path in the guest -> UUID
-	Packages map[string]string     `json:"packages"`
-	Users    map[string]int        `json:"users"`
+	Units    map[string]unit   `json:"units"`
+	Images   map[string]image  `json:"images"` // by tag
+	Disks    map[string]disk   `json:"disks"`  // by device
+	Mounts   map[string]string `json:"mounts"` // path in the guest -> UUID
+	Packages map[string]string `json:"packages"`
+	Users    map[string]int    `json:"users"`
 }
 
 type unit struct {
@@ -80,7 +91,14 @@ func (s *System) change(effect string, do func(*state) error) error {
 			}
 		}
 	}
-	st := state{Units: map[string]unit{}, Images: map[string]image{}, Disks: map[string]guest.Disk{}, Mounts: map[string]string{},
+	if effect != "" { // other processes change the machine too
+		mutex := flock.New(s.file() + ".lock")
+		if err := mutex.Lock(); err != nil {
+			return fmt.Errorf("simulated machine: %w", err)
+		}
+		defer mutex.Close()
+	}
+	st := state{Units: map[string]unit{}, Images: map[string]image{}, Disks: map[string]disk{}, Mounts: map[string]string{},
 		Packages: map[string]string{}, Users: map[string]int{}}
 	data, err := os.ReadFile(s.file())
 	if err == nil {
@@ -116,11 +134,6 @@ func (s *System) Images() (tags []string) {
 	return tags
 }
 
-// AddDisk attaches a block device.
-func (s *System) AddDisk(device string, d guest.Disk) error {
-	return s.change("attach "+device, func(st *state) error { st.Disks[device] = d; return nil })
-}
-
 // SetMount says which filesystem is mounted at a path of the guest; an empty UUID unmounts it.
 func (s *System) SetMount(path, uuid string) error {
 	return s.change("set mount "+path, func(st *state) error {
@@ -133,8 +146,8 @@ func (s *System) SetMount(path, uuid string) error {
 	})
 }
 
-// Reboot stops every unit and forgets that they ran. Mounts come back as they were, as fstab has it.
-// StartEnabled is the other half of a boot; the recovery unit runs between the two.
+// Reboot stops every unit and forgets that they ran. Mounts stay as they were; Remount makes them anew as fstab has
+// it. StartEnabled is the other half of a boot; the recovery unit runs between the two.
 func (s *System) Reboot() error {
 	return s.change("reboot", func(st *state) error {
 		for name, u := range st.Units {
@@ -170,6 +183,15 @@ func (s *System) guestPath(path string) string {
 }
 
 func (s *System) now() time.Time { return time.Now().Truncate(time.Second) }
+
+// Changed is when the machine was last changed; zero if it never was.
+func (s *System) Changed() time.Time {
+	info, err := os.Stat(s.file())
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
 
 // Root is the directory.
 func (s *System) Root() string { return s.root }

@@ -33,8 +33,36 @@ func (s *System) EnableUnit(_ context.Context, name string) error {
 }
 
 // StartUnit starts a unit whose condition holds; without it the unit stays inactive, which is no error.
-func (s *System) StartUnit(_ context.Context, name string) error {
+func (s *System) StartUnit(ctx context.Context, name string) error {
+	if run := s.Oneshot[name]; run != nil {
+		return s.oneshot(ctx, name, run)
+	}
 	return s.change("start "+name, func(st *state) error { return s.start(st, name, false) })
+}
+
+// oneshot runs what the unit is there for, unless it has run since the last boot.
+func (s *System) oneshot(ctx context.Context, name string, run func(context.Context) error) error {
+	var done bool
+	if err := s.look(func(st *state) { done = st.Units[name].Active == "active" }); err != nil || done {
+		return err
+	}
+	failure := run(ctx) // not in change: it asks this machine
+	err := s.change("start "+name, func(st *state) error {
+		u := st.Units[name]
+		u.Unit = guest.Unit{Active: "active", Sub: "exited", Result: "success", Since: s.now()}
+		if failure != nil {
+			u.Unit = guest.Unit{Active: "failed", Sub: "failed", Result: "exit-code"}
+			s.note(name, "failed: %v", failure)
+		} else {
+			s.note(name, "finished")
+		}
+		st.Units[name] = u
+		return nil
+	})
+	if err == nil && failure != nil {
+		err = &guest.ExitError{Cmd: "systemctl start " + name, Status: 1, Output: failure.Error(), Err: failure}
+	}
+	return err
 }
 
 // RestartUnit stops and starts.
@@ -56,7 +84,11 @@ func (s *System) start(st *state, name string, again bool) error {
 	if file, ok := conditions[name]; !ok || exists(filepath.Join(s.root, file)) {
 		u.Unit = guest.Unit{Active: "active", Sub: "running", Result: "success", Since: s.now()}
 	}
+	if u.Active == "active" && s.Crashes != nil && s.Crashes(name) {
+		u.Unit = guest.Unit{Active: "failed", Sub: "failed", Result: "exit-code"}
+	}
 	st.Units[name] = u
+	s.note(name, "%s", map[string]string{"active": "started", "failed": "ended with status 1", "inactive": "not started: it is not installed"}[u.Active])
 	if name == "hermes.service" && u.Active == "active" {
 		return s.gateway("running")
 	}
@@ -68,6 +100,9 @@ func (s *System) stop(st *state, name string) error {
 	running := u.Active == "active"
 	u.Unit = guest.Unit{Active: "inactive"}
 	st.Units[name] = u
+	if running {
+		s.note(name, "stopped")
+	}
 	if name == "hermes.service" && running {
 		return s.gateway("stopped")
 	}

@@ -106,6 +106,10 @@ func diskDelete(home, name string, force bool) int {
 		say("warning", "Ignoring non-existent disk `%s`", name)
 		return 0
 	}
+	if has(home, DiskDeleteSkipped) {
+		say("warning", "Skipping deleting disk `%s`, disk is referenced by one or more non-running instances: %q", name, []string{"gone"})
+		return 0
+	}
 	if !force {
 		if d.Instance != "" {
 			return fatal("cannot delete disk `%s` in use by instance `%s`", name, d.Instance)

@@ -1,14 +1,17 @@
 package rehearsal
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -24,11 +27,29 @@ type status struct {
 	Exiting      bool     `json:"exiting,omitempty"`
 	Errors       []string `json:"errors,omitempty"`
 	SSHLocalPort int      `json:"sshLocalPort,omitempty"`
+	CloudInit    *line    `json:"cloudInitProgress,omitempty"`
+	PortForward  *forward `json:"portForward,omitempty"`
 }
 
-func emit(s status) {
-	_ = json.NewEncoder(os.Stdout).Encode(event{Time: time.Now(), Status: s})
+type line struct {
+	LogLine string `json:"logLine"`
 }
+
+// reported is what the host agent tells of itself. Every event holds all of it, and what has just happened.
+var reported struct {
+	sync.Mutex
+	status
+}
+
+func emit(change func(*status)) {
+	reported.Lock()
+	defer reported.Unlock()
+	reported.CloudInit, reported.PortForward = nil, nil
+	change(&reported.status)
+	_ = json.NewEncoder(os.Stdout).Encode(event{Time: time.Now(), Status: reported.status})
+}
+
+func exiting(s *status) { s.Running, s.Exiting = false, true }
 
 // lastEvent is the last whole event of a log.
 func lastEvent(path string) event {
@@ -55,6 +76,7 @@ const sshConfig = `Host %s
 
 // hostagent stands behind one running instance.
 func hostagent(home string, args []string) int {
+	asJSON = true
 	set, rest := flags(args, "pidfile", "socket")
 	in, err := load(home, rest[0])
 	if err != nil {
@@ -62,7 +84,7 @@ func hostagent(home string, args []string) int {
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer func() { emit(status{Exiting: true}) }()
+	defer emit(exiting)
 
 	if err := writePID(set["pidfile"]); err != nil {
 		return fatal("%v", err)
@@ -75,7 +97,8 @@ func hostagent(home string, args []string) int {
 	defer os.Remove(set["socket"])
 	for _, name := range in.disks {
 		if err := lock(home, name, in); err != nil {
-			return fatal("failed to run attach disk %q: %v", name, err)
+			say("error", "could not attach disk `%s`: %v", name, err)
+			return fatal("%v", err)
 		}
 		defer os.Remove(filepath.Join(diskDir(home, name), "in_use_by"))
 	}
@@ -94,68 +117,106 @@ func hostagent(home string, args []string) int {
 	if has(home, StartFails) {
 		vm.Args = []string{"limactl", "--version"}
 	}
+	console, err := vm.StdoutPipe()
+	if err != nil {
+		return fatal("%v", err)
+	}
 	if err := vm.Start(); err != nil {
 		return fatal("%v", err)
 	}
+	up := make(chan struct{})
+	go watch(console, up)
 	ended := make(chan error, 1)
 	go func() { ended <- vm.Wait() }()
 	defer os.Remove(pidfile)
 
-	serial := filepath.Join(in.Dir, "serial.log")
-	_ = os.WriteFile(serial, []byte("[    0.000000] Linux version 6.12 (rehearsal)\r\n"), 0o600)
 	if has(home, StartFails) {
-		emit(status{SSHLocalPort: 60022})
+		_ = os.WriteFile(filepath.Join(in.Dir, "serial.log"), []byte("[    0.000000] Linux version 6.12 (rehearsal)\r\n"), 0o600)
+		emit(func(s *status) { s.SSHLocalPort = 60022 })
 		err := <-ended
-		fmt.Fprintf(os.Stderr, `{"level":"debug","msg":"qemu[stderr]: qemu-system-x86_64: failed to initialize kvm: Permission denied","time":"2026-01-01T00:00:00Z"}`+"\n")
-		fmt.Fprintf(os.Stderr, `{"level":"info","msg":"Driver stopped due to error: %v","time":"2026-01-01T00:00:00Z"}`+"\n", err)
+		say("debug", "qemu[stderr]: qemu-system-x86_64: failed to initialize kvm: Permission denied")
+		say("info", "Driver stopped due to error: %v", err)
 		return 0
 	}
 	for !exists(pidfile) {
-		time.Sleep(time.Millisecond)
-	}
-	emit(status{SSHLocalPort: 60022})
-	booted := make(chan struct{})
-	go func() {
-		wait(home, HoldBoot)
-		s := status{Running: true, SSHLocalPort: 60022}
-		if has(home, Degraded) {
-			s.Degraded, s.Errors = true, []string{"boot scripts must have finished"}
+		select {
+		case err := <-ended:
+			return fatal("Driver stopped due to error: %v", err)
+		case <-time.After(time.Millisecond):
 		}
-		emit(s)
+	}
+	emit(func(s *status) { s.SSHLocalPort = 60022 })
+	forwards, stopForwards := context.WithCancel(context.Background())
+	defer stopForwards()
+	go func() {
+		<-up
+		wait(home, HoldBoot)
+		go forwardPorts(forwards, home, in)
 		_ = os.WriteFile(filepath.Join(in.Dir, "ssh.sock"), nil, 0o600)
-		close(booted)
+		emit(func(s *status) {
+			s.Running = true
+			if has(home, Degraded) {
+				s.Degraded, s.Errors = true, []string{"boot scripts must have finished"}
+			}
+		})
 	}()
 	defer os.Remove(filepath.Join(in.Dir, "ssh.sock"))
 	for {
 		select {
 		case <-ended:
-			return 0
+			if !has(home, AgentStays) {
+				stopForwards()
+				time.Sleep(closing)
+				return 0
+			}
+			ended = nil
+			_ = os.Remove(pidfile)
 		case <-signals:
 			if has(home, HoldStop) {
 				continue
 			}
-			emit(status{Exiting: true})
-			_ = vm.Process.Kill()
-			<-ended
+			emit(exiting)
+			if ended == nil {
+				return 0
+			}
+			_ = vm.Process.Signal(syscall.SIGTERM)
+			select {
+			case <-ended:
+			case <-time.After(shutdownLimit):
+				_ = vm.Process.Kill()
+				<-ended
+			}
 			return 0
 		}
 	}
 }
 
-// driver stands for the machine: it is there until it is killed, or its directory is gone.
-func driver(args []string) int {
-	if err := writePID(args[1]); err != nil {
-		return 1
+// closing is how long a host agent takes to go once its VM is gone: whoever kills both, one after the other, finds it
+// still there.
+const closing = 300 * time.Millisecond
+
+// shutdownLimit is how long a guest has to shut down under qemu.
+const shutdownLimit = 3 * time.Minute
+
+// watch passes the console on as events, and closes up when the guest is.
+func watch(console io.Reader, up chan<- struct{}) {
+	for lines := bufio.NewScanner(console); lines.Scan(); {
+		if lines.Text() == upMark {
+			close(up)
+			continue
+		}
+		if text := strings.TrimSpace(lines.Text()); text != "" {
+			emit(func(s *status) { s.CloudInit = &line{text} })
+		}
 	}
-	for exists(filepath.Dir(args[1])) {
-		time.Sleep(100 * time.Millisecond)
-	}
-	return 0
 }
 
 // lock takes a disk for an instance; one that it holds already, from before a crash, it takes again.
 func lock(home, name string, in *instance) error {
 	link := filepath.Join(diskDir(home, name), "in_use_by")
+	if has(home, StaleLock) {
+		_ = os.Symlink(filepath.Join(home, "gone"), link)
+	}
 	if owner, err := os.Readlink(link); err == nil {
 		if owner != in.Dir {
 			return fmt.Errorf("in use by instance %q", filepath.Base(owner))
@@ -165,18 +226,4 @@ func lock(home, name string, in *instance) error {
 		}
 	}
 	return os.Symlink(in.Dir, link)
-}
-
-// writePID writes our pid; a reader never sees half of it.
-func writePID(path string) error {
-	if err := os.WriteFile(path+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
-}
-
-func wait(home string, f Fault) {
-	for has(home, f) {
-		time.Sleep(5 * time.Millisecond)
-	}
 }

@@ -29,8 +29,10 @@ type instance struct {
 	Errors          []struct{} `json:"errors,omitempty"` // Lima prints them empty
 	Config          string     `json:"config,omitempty"`
 
-	errors []string
-	disks  []string
+	errors   []string
+	disks    []string
+	format   []string // those that Lima formats
+	forwards []rule
 }
 
 // load looks at an instance as store.Inspect does: the only error is that it has no lima.yaml.
@@ -53,15 +55,27 @@ func load(home, name string) (*instance, error) {
 	in.Memory, in.Disk, in.AdditionalDisks, in.Config = bytes(c.Memory), bytes(c.Disk), c.AdditionalDisks, string(data)
 	for _, d := range c.AdditionalDisks {
 		in.disks = append(in.disks, d.Name)
+		if d.Format {
+			in.format = append(in.format, d.Name)
+		}
 	}
+	in.forwards = c.PortForwards
 	if in.VMType == "" {
 		in.VMType = "qemu"
+	}
+	if pidfile := filepath.Join(dir, "ha.pid"); has(home, PIDReused) && !exists(pidfile) {
+		_ = Heal(home, PIDReused) // it happens once
+		_ = os.WriteFile(pidfile, []byte(strconv.Itoa(os.Getppid())), 0o600)
 	}
 	in.HostAgentPID = readPID(filepath.Join(dir, "ha.pid"))
 	in.DriverPID = readPID(filepath.Join(dir, in.VMType+".pid"))
 	if in.HostAgentPID != 0 {
 		in.SSHLocalPort = 60022
-		if _, err := os.Stat(filepath.Join(dir, "ha.sock")); err != nil {
+		_, err := os.Stat(filepath.Join(dir, "ha.sock"))
+		if err == nil && has(home, Broken) {
+			err = fmt.Errorf("dial unix %s: connect: connection refused", filepath.Join(dir, "ha.sock"))
+		}
+		if err != nil {
 			in.fail("failed to get Info from %q: %v", filepath.Join(dir, "ha.sock"), err)
 			in.Status = "Broken"
 			return in, nil

@@ -46,7 +46,7 @@ func limactl(home string, args []string) int {
 	case "hostagent":
 		return hostagent(home, args)
 	case "driver":
-		return driver(args)
+		return driver(home, args)
 	}
 	return fatal("unknown command %q for \"limactl\"", verb)
 }
@@ -172,7 +172,8 @@ type config struct {
 		Name   string `yaml:"name" json:"name"`
 		Format bool   `yaml:"format" json:"format"`
 	} `yaml:"additionalDisks"`
-	Images []map[string]any `yaml:"images"`
+	Images       []map[string]any `yaml:"images"`
+	PortForwards []rule           `yaml:"portForwards"`
 }
 
 func parse(data []byte) (config, error) {
@@ -194,6 +195,9 @@ func instances(home string) []string {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(e.Name(), "_") {
 			names = append(names, e.Name())
 		}
+	}
+	if has(home, StrayDirectory) {
+		names = append(names, "stray")
 	}
 	return names
 }

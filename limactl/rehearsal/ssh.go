@@ -16,6 +16,7 @@ import (
 // does. It ends with the command's status, or with 255 where it cannot connect.
 func ssh(home string, args []string) int {
 	var config, control, host string
+	tty := false
 	options := map[string]string{}
 	for len(args) > 0 {
 		arg := args[0]
@@ -42,6 +43,8 @@ func ssh(home string, args []string) int {
 			control = value()
 		case "-e":
 			value()
+		case "-t", "-tt":
+			tty = true
 		}
 	}
 	if host == "" {
@@ -58,7 +61,8 @@ func ssh(home string, args []string) int {
 		return 0
 	}
 	in, err := load(home, name)
-	if err != nil || in.Status != "Running" || host != in.Hostname {
+	up := err == nil && exists(filepath.Join(in.Dir, "ssh.sock"))
+	if !up || in.Status != "Running" || host != in.Hostname || has(home, SSHRefused) {
 		fmt.Fprintln(os.Stderr, "ssh: connect to host 127.0.0.1 port 60022: Connection refused")
 		return 255
 	}
@@ -67,19 +71,45 @@ func ssh(home string, args []string) int {
 			time.Sleep(time.Hour)
 		}
 	}
-	return runInside(home, name, strings.Join(args, " "))
-}
-
-func runInside(home, name, command string) int {
-	if has(home, LoginNoise) {
+	command := strings.Join(args, " ")
+	if has(home, LoginNoise) && command != "" {
 		command = "echo welcome; echo 'motd of the day' >&2; " + command
 	}
-	login := "/bin/bash" // as a guest has it
-	if !exists(login) {
-		login = "/bin/sh"
+	if tty {
+		return runOnTerminal(home, in, command)
 	}
-	shell := exec.Command(login, "-c", command)
-	shell.Dir = GuestDir(home, name)
+	return runInside(home, in, command)
+}
+
+// whenGone calls do when the machine that a connection leads to is no more.
+func (in *instance) whenGone(do func()) {
+	go func() {
+		for exists(in.Dir) && syscall.Kill(in.DriverPID, 0) == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		do()
+	}()
+}
+
+// login is a command inside, or a shell.
+func login(home string, in *instance, command, term string) *exec.Cmd {
+	if inside != nil {
+		return inside.Login(in.machine(home), command, term)
+	}
+	shell := "/bin/bash" // as a guest has it
+	if !exists(shell) {
+		shell = "/bin/sh"
+	}
+	cmd := exec.Command(shell, "-c", command)
+	if command == "" {
+		cmd = exec.Command(shell, "-i")
+	}
+	cmd.Dir = GuestDir(home, in.Name)
+	return cmd
+}
+
+func runInside(home string, in *instance, command string) int {
+	shell := login(home, in, command, "")
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdin, err1 := shell.StdinPipe()
 	stdout, err2 := shell.StdoutPipe()
@@ -92,6 +122,11 @@ func runInside(home, name, command string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 255
 	}
+	in.whenGone(func() {
+		fmt.Fprint(os.Stderr, "Connection to 127.0.0.1 closed by remote host.\r\n")
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+		os.Exit(255)
+	})
 	// Reaped at once, as sshd does, though what it has started may hold its streams open.
 	ended := make(chan *os.ProcessState, 1)
 	go func() {
@@ -105,7 +140,7 @@ func runInside(home, name, command string) int {
 		})
 	}
 	go func() {
-		_, _ = io.Copy(stdin, os.Stdin)
+		_, _ = io.Copy(stdin, wire{os.Stdin})
 		_ = stdin.Close()
 	}()
 	streams := make(chan error, 2)

@@ -1,6 +1,4 @@
-//go:build linux
-
-package main
+package serve
 
 import (
 	"context"
@@ -8,22 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
 )
 
-// verb does one thing and returns its result; nil if it has written stdout itself.
-type verb func(ctx context.Context, g *guest.Guest, stdin io.Reader, stdout io.Writer) (any, error)
+// action does one thing and returns its result; nil if it has written stdout itself.
+type action func(ctx context.Context, g *guest.Guest, stdin io.Reader, stdout io.Writer) (any, error)
+
+// verb is one thing that can be asked for. One that needs root is refused without before anything is read or done.
+type verb struct {
+	root bool
+	do   action
+}
 
 var verbs = map[string]verb{
-	protocol.VerbHello: func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbHello: asAnyone(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
 		return g.Hello(ctx)
-	},
-	protocol.VerbStatus: func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	}),
+	protocol.VerbStatus: asAnyone(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
 		return g.Status(ctx)
-	},
+	}),
 	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
 		return g.Receive(ctx, in)
 	}),
@@ -69,18 +72,9 @@ var verbs = map[string]verb{
 	}),
 }
 
-var effectiveUID = os.Geteuid
+func asRoot(do action) verb { return verb{root: true, do: do} }
 
-// asRoot refuses before anything is read or done.
-func asRoot(v verb) verb {
-	return func(ctx context.Context, g *guest.Guest, in io.Reader, out io.Writer) (any, error) {
-		if effectiveUID() != 0 {
-			return nil, &protocol.Error{Code: "invalid_input", Message: "this verb of the guest helper needs root",
-				Hint: "sudo -n " + protocol.HelperPath + " ..."}
-		}
-		return v(ctx, g, in, out)
-	}
-}
+func asAnyone(do action) verb { return verb{do: do} }
 
 // maxRequest is far above any transaction: six components with a hundred wheels are some 50 KiB.
 const maxRequest = 8 << 20

@@ -1,6 +1,4 @@
-//go:build linux
-
-package main
+package serve
 
 import (
 	"bufio"
@@ -15,13 +13,25 @@ import (
 
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
+	"hermes-box/guest/simulate"
 )
 
-// call runs one verb as the program would, over pipes and a guest in a directory.
+// blank is a guest in a directory, never started.
+func blank(t *testing.T) *guest.Guest {
+	root := t.TempDir()
+	return &guest.Guest{Root: root, System: simulate.Open(root)}
+}
+
+// call runs one verb as the program would, over pipes and a guest in a directory, as root.
 func call(t *testing.T, g *guest.Guest, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	return callAs(t, true, g, stdin, args...)
+}
+
+func callAs(t *testing.T, root bool, g *guest.Guest, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
 	if g == nil {
-		g = &guest.Guest{Root: t.TempDir(), System: guest.NewMachine()}
+		g = blank(t)
 	}
 	var files [3]*os.File
 	for i := range files {
@@ -36,7 +46,7 @@ func call(t *testing.T, g *guest.Guest, stdin string, args ...string) (status in
 		t.Fatal(err)
 	}
 	files[0].Seek(0, io.SeekStart)
-	status = run(t.Context(), args, files[0], files[1], files[2], g)
+	status = run(t.Context(), args, files[0], files[1], files[2], g, root)
 	text := func(f *os.File) string {
 		data, err := os.ReadFile(f.Name())
 		if err != nil {
@@ -85,26 +95,22 @@ func TestCallsThatAreNone(t *testing.T) {
 }
 
 func TestNeedsRoot(t *testing.T) {
-	effectiveUID = func() int { return 1000 }
-	defer func() { effectiveUID = os.Geteuid }()
 	for name := range verbs {
 		if name == protocol.VerbHello || name == protocol.VerbStatus {
 			continue
 		}
-		status, stdout, _ := call(t, nil, "{}", name)
+		status, stdout, _ := callAs(t, false, nil, "{}", name)
 		if m := last(t, stdout); status != 1 || m.Error == nil || m.Error.Code != "invalid_input" || !strings.Contains(m.Error.Message, "root") {
 			t.Errorf("%s: %d %s", name, status, stdout)
 		}
 	}
-	if status, stdout, _ := call(t, nil, "", protocol.VerbStatus); status != 0 || last(t, stdout).Result == nil {
+	if status, stdout, _ := callAs(t, false, nil, "", protocol.VerbStatus); status != 0 || last(t, stdout).Result == nil {
 		t.Errorf("status: %d %s", status, stdout)
 	}
 }
 
 // Nothing may run before the root is a box: systemd's recovery unit relies on the status.
 func TestRefusesWithoutBox(t *testing.T) {
-	effectiveUID = func() int { return 0 }
-	defer func() { effectiveUID = os.Geteuid }()
 	for name, stdin := range map[string]string{protocol.VerbRecover: "", protocol.VerbApply: "{}"} {
 		status, stdout, _ := call(t, nil, stdin, name)
 		if m := last(t, stdout); status != 1 || m.Error == nil || m.Error.Code != "preflight_failed" {

@@ -1,0 +1,88 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// upMark is the line by which the driver tells that somebody can log in; the others are of its console.
+const upMark = "\x00up"
+
+// driver is the machine: it is there until it is told to shut down or killed, or its directory is gone.
+func driver(home string, args []string) int {
+	set, _ := flags(args, "pidfile")
+	pidfile := set["pidfile"]
+	dir := filepath.Dir(pidfile)
+	in, err := load(home, filepath.Base(dir))
+	if err != nil {
+		return 1
+	}
+	if err := writePID(pidfile); err != nil {
+		return 1
+	}
+	ctx, off := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer off()
+	go func() {
+		for exists(dir) {
+			time.Sleep(100 * time.Millisecond)
+		}
+		off()
+	}()
+	serial, err := os.Create(filepath.Join(in.Dir, "serial.log"))
+	if err != nil {
+		return 1
+	}
+	defer serial.Close()
+	console := io.MultiWriter(serial, os.Stdout)
+	up := func() { fmt.Fprintln(os.Stdout, "\n"+upMark) }
+	if inside == nil {
+		fmt.Fprint(console, "[    0.000000] Linux version 6.12 (rehearsal)\r\n")
+		up()
+		<-ctx.Done()
+		return 0
+	}
+	for _, name := range in.format {
+		reformat(home, name)
+	}
+	if err := inside.Boot(ctx, in.machine(home), console, up); err != nil {
+		fmt.Fprintf(serial, "Kernel panic: %v\r\n", err)
+		return 1
+	}
+	return 0
+}
+
+// reformat is what Lima's boot script does with a disk that it is to format: it looks for it by its label, of which
+// ext4 keeps 16 bytes, and makes it anew where it does not find it (lima #5407).
+func reformat(home, name string) {
+	if len("lima-"+name) > 16 {
+		dir := diskDir(home, name)
+		_, _ = os.Remove(filepath.Join(dir, "filesystem.json")), os.RemoveAll(filepath.Join(dir, "files"))
+	}
+}
+
+// machine is what the instance's guest runs on.
+func (in *instance) machine(home string) Machine {
+	m := Machine{Dir: GuestDir(home, in.Name), Memory: in.Memory}
+	for _, name := range in.disks {
+		d, err := inspectDisk(home, name)
+		if err == nil {
+			m.Disks = append(m.Disks, Disk{Dir: d.Dir, Size: d.Size})
+		}
+	}
+	return m
+}
+
+// writePID writes our pid; a reader never sees half of it.
+func writePID(path string) error {
+	if err := os.WriteFile(path+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}

@@ -1,0 +1,45 @@
+package rehearsal
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Trap 1: where Lima is to format, a label that ext4 cannot hold costs all data at every boot.
+func TestReformat(t *testing.T) {
+	for name, kept := range map[string]bool{"demo-data": true, "elevenchars": true, "twelve-chars": false, "a-box-of-a-long-name-data": false} {
+		home := t.TempDir()
+		file := filepath.Join(diskDir(home, name), "files", "mine")
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		reformat(home, name)
+		if exists(file) != kept {
+			t.Errorf("%s: kept is %v", name, !kept)
+		}
+	}
+}
+
+// Every fault can be switched on by name.
+func TestFaultsAreAllOfThem(t *testing.T) {
+	home, seen := t.TempDir(), map[Fault]bool{}
+	for _, f := range Faults {
+		if seen[f] {
+			t.Errorf("%s is there twice", f)
+		}
+		seen[f] = true
+		if err := Inject(home, f); err != nil || !Has(home, f) {
+			t.Errorf("%s: %v", f, err)
+		}
+		if err := Heal(home, f); err != nil || Has(home, f) {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	if len(seen) < 21 {
+		t.Errorf("only %d", len(seen))
+	}
+}

@@ -1,0 +1,116 @@
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// forward is what Lima tells of a port.
+type forward struct {
+	Type     string `json:"type"` // forwarding, stopping
+	Protocol string `json:"protocol"`
+	Guest    string `json:"guestAddr"`
+	Host     string `json:"hostAddr"`
+}
+
+// rule is an entry of portForwards. The first that matches a port counts.
+type rule struct {
+	GuestPort int    `yaml:"guestPort"`
+	HostIP    string `yaml:"hostIP"`
+	HostPort  int    `yaml:"hostPort"`
+	Ignore    bool   `yaml:"ignore"`
+}
+
+// forwardPorts opens a port of the host whenever the guest listens on the one it is for, until ctx ends. One that is
+// taken is only logged, and said to be forwarded all the same, as Lima does.
+func forwardPorts(ctx context.Context, home string, in *instance) {
+	guest := in.machine(home)
+	open := map[int]net.Listener{}
+	defer func() {
+		for _, l := range open {
+			l.Close()
+		}
+	}()
+	seen := map[int]time.Time{} // the sockets that have been acted on
+	moved := time.Now()
+	for {
+		for _, r := range in.forwards {
+			if r.Ignore || r.GuestPort == 0 {
+				continue
+			}
+			socket := guest.Socket(r.GuestPort)
+			made := madeAt(socket)
+			if has(home, ForwardDead) {
+				made = time.Time{}
+			}
+			told := forward{"forwarding", "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.GuestPort)), net.JoinHostPort(r.HostIP, strconv.Itoa(r.HostPort))}
+			if !made.Equal(seen[r.GuestPort]) && !seen[r.GuestPort].IsZero() { // closed, if only for a moment
+				if l := open[r.GuestPort]; l != nil {
+					l.Close()
+					delete(open, r.GuestPort)
+				}
+				stopped := told
+				stopped.Type = "stopping"
+				emit(func(s *status) { s.PortForward = &stopped })
+			}
+			if !made.Equal(seen[r.GuestPort]) && !made.IsZero() {
+				l, err := net.Listen("tcp", told.Host)
+				if err == nil && has(home, PortConflict) {
+					err = errors.Join(syscall.EADDRINUSE, l.Close())
+				}
+				if err != nil {
+					say("warning", "failed to set up forwarding tcp port %d (negligible if already forwarded): %v", r.GuestPort, err)
+				} else {
+					open[r.GuestPort] = l
+					go serve(l, socket)
+				}
+				emit(func(s *status) { s.PortForward = &told })
+			}
+			if !made.Equal(seen[r.GuestPort]) {
+				seen[r.GuestPort], moved = made, time.Now()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(often(moved)):
+		}
+	}
+}
+
+// madeAt is when a guest began to listen on a socket; zero if it does not.
+func madeAt(socket string) time.Time {
+	info, err := os.Lstat(socket)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func serve(l net.Listener, socket string) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			in, err := net.Dial("unix", socket)
+			if err != nil {
+				return
+			}
+			defer in.Close()
+			go func() {
+				_, _ = io.Copy(in, conn)
+				_ = in.(*net.UnixConn).CloseWrite()
+			}()
+			_, _ = io.Copy(conn, in)
+		}()
+	}
+}

@@ -1,0 +1,65 @@
+package rehearsal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+)
+
+// runOnTerminal runs a command on a terminal of its own, which follows the size of ours. Ours is raw meanwhile, as ssh
+// has it, so that every key goes through.
+func runOnTerminal(home string, in *instance, command string) int {
+	kind := os.Getenv("TERM")
+	if kind == "" {
+		kind = "dumb"
+	}
+	shell := login(home, in, command, kind)
+	terminal, err := pty.Start(shell)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 255
+	}
+	defer terminal.Close()
+	restore := func() {}
+	if ours := int(os.Stdin.Fd()); term.IsTerminal(ours) {
+		before, err := term.MakeRaw(ours)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 255
+		}
+		restore = func() { _ = term.Restore(ours, before) }
+		defer restore()
+		sizes := make(chan os.Signal, 1)
+		signal.Notify(sizes, syscall.SIGWINCH)
+		sizes <- syscall.SIGWINCH
+		go func() {
+			for range sizes {
+				_ = pty.InheritSize(os.Stdin, terminal)
+			}
+		}()
+	}
+	in.whenGone(func() {
+		restore()
+		fmt.Fprint(os.Stderr, "Connection to 127.0.0.1 closed by remote host.\r\n")
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+		os.Exit(255)
+	})
+	quit := make(chan os.Signal, 1)
+	signal.Notify(quit, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-quit
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGHUP)
+	}()
+	go func() { _, _ = io.Copy(terminal, os.Stdin) }()
+	_, _ = io.Copy(os.Stdout, terminal) // ends with an error when the last who had it open is gone
+	_ = shell.Wait()
+	if ws, ok := shell.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 255
+	}
+	return shell.ProcessState.ExitCode()
+}
