@@ -1,0 +1,90 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/ops/fault"
+)
+
+// failure is an error on top of everything until it has been read.
+type failure struct {
+	err    error
+	what   string // what was tried
+	at     time.Time
+	output string // of what failed
+	top    int    // first line shown
+
+	grace grace
+}
+
+// fail shows an error that nobody has asked for.
+func (m *model) fail(f *failure) {
+	f.grace, f.top = newGrace(m.now()), 0
+	m.failure, m.lastFailure = f, f
+}
+
+// again shows the last error once more.
+func (m *model) again() tea.Cmd {
+	m.failure = m.lastFailure
+	m.failure.grace = grace{}
+	return nil
+}
+
+func (f *failure) key(m *model, name string) tea.Cmd {
+	if f.grace.deaf(m.now()) {
+		return nil
+	}
+	switch name {
+	case "esc", "enter", "q", "ctrl+c", "e":
+		m.failure = nil
+	case "c":
+		text := fault.HintOf(f.err)
+		if text == "" {
+			text = f.err.Error()
+		}
+		return m.copy(text)
+	case "up", "k":
+		f.top--
+	case "down", "j":
+		f.top++
+	case "pgup":
+		f.top -= 10
+	case "pgdown", "space":
+		f.top += 10
+	}
+	return nil
+}
+
+// view is the inside of the overlay: w cells, at most h lines.
+func (f *failure) view(t theme, w, h int) []string {
+	var text []string
+	for _, line := range wrapped(clean(f.err.Error()), w) {
+		text = append(text, line)
+	}
+	if hint := clean(fault.HintOf(f.err)); hint != "" {
+		text = append(text, "")
+		for i, line := range wrapped("hint: "+hint, w) {
+			if i == 0 {
+				line = t.warn.Render("hint:") + strings.TrimPrefix(line, "hint:")
+			}
+			text = append(text, line)
+		}
+	}
+	if f.output != "" {
+		text = append(text, "", t.dim.Render("the last it said:"))
+		for _, line := range wrapped(clean(f.output), w) {
+			text = append(text, t.dim.Render(line))
+		}
+	}
+	room := max(1, h-2)
+	f.top = max(0, min(f.top, len(text)-room))
+	out := append([]string{}, text[f.top:min(len(text), f.top+room)]...)
+	keys := t.key.Render("esc") + " close   " + t.key.Render("c") + " copy the hint"
+	if len(text) > room {
+		keys += "   " + t.key.Render("↑↓") + " scroll"
+	}
+	return append(out, "", keys)
+}
