@@ -82,7 +82,6 @@ func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
 func (o onHost) Create(ctx context.Context, sink ops.Sink) error {
 	b, err := o.open()
 	if err == nil {
-		b.Mirrors = o.host.Mirrors
 		_, err = b.Create(ctx, sink)
 	}
 	return err

@@ -126,7 +126,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case m.view == onLogs && m.logs.typing:
 		return m.logs.typeKey(k)
 	}
-	if m.view == onOperation && m.op != nil && m.op.ended && m.op.grace.deaf(m.now()) {
+	if m.view == onOperation && m.op != nil && m.op.ended && name != "ctrl+c" && m.op.grace.deaf(m.now()) {
 		return nil
 	}
 	b, ok := find(m.keys, m.place(), name)

@@ -75,11 +75,11 @@ func (o *operation) apply(e ops.Event) {
 			o.steps = append(o.steps, step{id: info.ID, title: info.Title})
 		}
 		if slices.ContainsFunc(o.steps, func(s step) bool { return s.id == "install" }) {
-			o.fill("", "")
+			o.grid = newGrid()
 		}
 	case ops.Started:
 		s.state, s.begun = stepRunning, e.Time
-		o.fill(phaseOfStep[e.Step], protocol.Started)
+		o.fill(e.Step, protocol.Started)
 		o.note(e.Time, e.Title)
 	case ops.Bytes:
 		s.moved(e)
@@ -92,11 +92,11 @@ func (o *operation) apply(e ops.Event) {
 		o.note(e.Time, "warning: "+e.Line)
 	case ops.Done:
 		s.state, s.took, s.detail = stepDone, seconds(e), ""
-		o.fill(phaseOfStep[e.Step], protocol.Done)
+		o.fill(e.Step, protocol.Done)
 		o.note(e.Time, e.Title+": done in "+elapsed(s.took))
 	case ops.Failed:
 		s.state, s.took = stepFailed, seconds(e)
-		o.fill(phaseOfStep[e.Step], protocol.Failed)
+		o.fill(e.Step, protocol.Failed)
 		o.note(e.Time, e.Title+": "+e.Error)
 	case ops.Undoing:
 		s.state = stepUndoing
@@ -151,7 +151,7 @@ func (o *operation) phase(s *step, e ops.Event) {
 		return
 	}
 	if o.grid == nil {
-		o.fill("", "")
+		o.grid = newGrid()
 	}
 	if o.grid[e.Component] == nil {
 		o.grid[e.Component] = map[string]string{}
@@ -161,18 +161,19 @@ func (o *operation) phase(s *step, e ops.Event) {
 	o.note(e.Time, e.Component+" "+e.Phase+": "+e.State)
 }
 
-// fill sets one column of the grid for all components; an empty one only makes the grid.
-func (o *operation) fill(phase, state string) {
-	if o.grid == nil {
-		if phase != "" {
-			return // this operation installs nothing
-		}
-		o.grid = map[string]map[string]string{}
-		for _, name := range lock.Order {
-			o.grid[name] = map[string]string{}
-		}
+// newGrid is an empty row for each component.
+func newGrid() map[string]map[string]string {
+	grid := map[string]map[string]string{}
+	for _, name := range lock.Order {
+		grid[name] = map[string]string{}
 	}
-	if phase == "" {
+	return grid
+}
+
+// fill sets the column that a step of the plan stands for, in all components of the grid.
+func (o *operation) fill(step, state string) {
+	phase, ok := phaseOfStep[step]
+	if !ok {
 		return
 	}
 	for _, row := range o.grid {

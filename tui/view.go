@@ -48,7 +48,7 @@ func (m *model) frame() string {
 }
 
 func (m *model) tooSmall() string {
-	return fmt.Sprintf("%s %s; q quits; %dx%d or more shows it all", m.name(), m.status().State, leastWidth, leastHeight)
+	return fmt.Sprintf("%s %s; needs %dx%d; q quits", m.name(), m.status().State, leastWidth, leastHeight)
 }
 
 // header is the line above every view: which box, in which state.

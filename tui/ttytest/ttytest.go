@@ -1,4 +1,6 @@
-package cli
+// Package ttytest runs a program on a terminal whose screen tests can read: a pty with a terminal emulator at its other
+// end. It waits for what is on the screen, never for time.
+package ttytest
 
 import (
 	"errors"
@@ -16,14 +18,13 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminal is a program on a pty whose screen is read through a terminal emulator.
-type terminal struct {
-	t      *testing.T
+// Terminal is a program on a pty whose screen is read through a terminal emulator.
+type Terminal struct {
+	t      testing.TB
 	tty    *os.File
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	err    error
-	begun  time.Time
 	screen *vt.Emulator
 
 	mu    sync.Mutex
@@ -32,20 +33,18 @@ type terminal struct {
 	fresh chan struct{} // holds one token after output
 }
 
-// on starts a program on a terminal of that size.
-func on(t *testing.T, cmd *exec.Cmd, w, h int) *terminal {
+// Env describes the terminal; it goes after the environment of the test, whose own terminal is none of the program's
+// business.
+var Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "LC_CTYPE=", "NO_COLOR=", "COLORTERM=", "TERM_PROGRAM=", "TMUX=", "SSH_TTY=", "HERMES_BOX_THEME="}
+
+// Start starts a program on a terminal of that size; it is killed at the end of the test, if it runs on.
+func Start(t testing.TB, cmd *exec.Cmd, w, h int) *Terminal {
 	t.Helper()
-	term := &terminal{t: t, cmd: cmd, ended: make(chan struct{}), modes: map[int]bool{}, fresh: make(chan struct{}, 1), screen: vt.NewEmulator(w, h), begun: time.Now()}
+	term := &Terminal{t: t, cmd: cmd, ended: make(chan struct{}), modes: map[int]bool{}, fresh: make(chan struct{}, 1), screen: vt.NewEmulator(w, h)}
 	term.screen.SetCallbacks(vt.Callbacks{
 		EnableMode:  func(m ansi.Mode) { term.modes[m.Mode()] = true },
 		DisableMode: func(m ansi.Mode) { delete(term.modes, m.Mode()) },
 	})
-	for i, kv := range cmd.Env {
-		if strings.HasPrefix(kv, "TERM=") {
-			cmd.Env[i] = "HERMES_BOX_TEST_NO=" // the test's own terminal is none of its business
-		}
-	}
-	cmd.Env = append([]string{"TERM=xterm-256color", "LANG=C.UTF-8"}, cmd.Env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
 	if err != nil {
 		t.Fatal(err)
@@ -90,50 +89,53 @@ func on(t *testing.T, cmd *exec.Cmd, w, h int) *terminal {
 	return term
 }
 
-// text is what is on the screen.
-func (t *terminal) text() string {
+// Text is what is on the screen.
+func (t *Terminal) Text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return ansi.Strip(t.screen.Render())
 }
 
-// until waits until the screen is as a test wants it.
-func (t *terminal) until(what string, ok func(screen string) bool) {
+// Until waits until the screen is as a test wants it; what says so in a few words.
+func (t *Terminal) Until(what string, ok func(screen string) bool) {
 	t.t.Helper()
 	late := time.After(20 * time.Second)
-	for !ok(t.text()) {
+	for !ok(t.Text()) {
 		select {
 		case <-t.fresh:
 		case <-time.After(50 * time.Millisecond): // a state that no output announces
 		case <-late:
-			t.t.Fatalf("the screen never shows %s:\n%s", what, t.text())
+			t.t.Fatalf("the screen never shows %s:\n%s", what, t.Text())
 		case <-t.ended:
-			if !ok(t.text()) {
-				t.t.Fatalf("it ended (%v) before it showed %s:\n%s\n%q", t.err, what, t.text(), t.output())
+			if !ok(t.Text()) {
+				t.t.Fatalf("it ended (%v) before it showed %s:\n%s\n%q", t.err, what, t.Text(), t.Output())
 			}
 		}
 	}
 }
 
-func (t *terminal) shows(text string) {
+// Shows waits until a text is on the screen.
+func (t *Terminal) Shows(text string) {
 	t.t.Helper()
-	t.until(text, func(s string) bool { return strings.Contains(s, text) })
+	t.Until(text, func(s string) bool { return strings.Contains(s, text) })
 }
 
-func (t *terminal) hides(text string) {
+// Hides waits until a text is not on the screen.
+func (t *Terminal) Hides(text string) {
 	t.t.Helper()
-	t.until("no "+text, func(s string) bool { return !strings.Contains(s, text) })
+	t.Until("no "+text, func(s string) bool { return !strings.Contains(s, text) })
 }
 
-// types sends keys in one write, as fast typing does.
-func (t *terminal) types(keys string) {
+// Type sends keys in one write, as fast typing does.
+func (t *Terminal) Type(keys string) {
 	t.t.Helper()
 	if _, err := t.tty.WriteString(keys); err != nil {
 		t.t.Fatal(err)
 	}
 }
 
-func (t *terminal) resize(w, h int) {
+// Resize makes the terminal larger or smaller.
+func (t *Terminal) Resize(w, h int) {
 	t.t.Helper()
 	t.mu.Lock()
 	t.screen.Resize(w, h)
@@ -143,13 +145,13 @@ func (t *terminal) resize(w, h int) {
 	}
 }
 
-// ends waits for the program to end and gives its status.
-func (t *terminal) ends(within time.Duration) int {
+// Ends waits for the program to end and gives its status.
+func (t *Terminal) Ends(within time.Duration) int {
 	t.t.Helper()
 	select {
 	case <-t.ended:
 	case <-time.After(within):
-		t.t.Fatalf("it has not ended after %v:\n%s", within, t.text())
+		t.t.Fatalf("it has not ended after %v:\n%s", within, t.Text())
 	}
 	var exit *exec.ExitError
 	if t.err != nil && !errors.As(t.err, &exit) {
@@ -158,15 +160,16 @@ func (t *terminal) ends(within time.Duration) int {
 	return t.cmd.ProcessState.ExitCode()
 }
 
-func (t *terminal) output() string {
+// Output is all that the program has written, with its escape sequences.
+func (t *Terminal) Output() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.raw.String()
 }
 
-// restored tells whether the terminal is as it was found: no alternate screen, no mouse, no focus reports, no bracketed
+// Restored checks that the terminal is as it was found: no alternate screen, no mouse, no focus reports, no bracketed
 // paste, a cursor.
-func (t *terminal) restored() {
+func (t *Terminal) Restored() {
 	t.t.Helper()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,9 +186,17 @@ func (t *terminal) restored() {
 	}
 }
 
-func (t *terminal) signal(s syscall.Signal) {
+// Signal sends the program a signal.
+func (t *Terminal) Signal(s syscall.Signal) {
 	t.t.Helper()
 	if err := t.cmd.Process.Signal(s); err != nil {
 		t.t.Fatal(err)
 	}
+}
+
+// Mode tells whether a DEC private mode is set.
+func (t *Terminal) Mode(n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.modes[n]
 }
