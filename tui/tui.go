@@ -33,7 +33,7 @@ type Options struct {
 
 // leaveBound is how long leaving waits for what is under way to be gone. A child that does not end by then goes with
 // the process.
-const leaveBound = 250 * time.Millisecond
+const leaveBound = 150 * time.Millisecond
 
 // Run shows the dashboard until the person leaves or the context ends. An operation that is then under way is canceled
 // and undone before it returns, and the lines of that are written to Errors.
@@ -44,7 +44,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 	if w, h, err := term.GetSize(o.Out.Fd()); err == nil {
 		m.w, m.h = w, h // so that the first frame is whole
 	}
-	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(30)}
+	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(60)}
 	switch o.Color {
 	case "never":
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
