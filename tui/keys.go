@@ -125,16 +125,34 @@ func (m *model) footer(w int) string {
 	return strings.Join(append(parts, tail...), strings.Repeat(" ", gap))
 }
 
-// Keys is the list of keys as the README has it: a table in Markdown.
+// placeNames are the places as a person calls them, in the order of the README.
+var placeNames = []struct {
+	at   place
+	name string
+}{
+	{onFirst, "no box yet"}, {onDashboard, "the box"}, {onDetails, "a component"}, {onDrift, "drift"}, {onOperation, "an operation"},
+	{onLogs, "logs"}, {onDoctor, "doctor"}, {anywhere, "anywhere"},
+}
+
+// Keys is the list of keys as the README has it: a table in Markdown, a row for each place with what is only there, or
+// said of it first.
 func Keys() string {
 	var b strings.Builder
-	b.WriteString("| key | what it does |\n|---|---|\n")
-	for _, k := range bindings() {
-		keys := make([]string, len(k.keys))
-		for i, key := range k.keys {
-			keys[i] = "`" + shown(key) + "`"
+	b.WriteString("| where | keys |\n|---|---|\n")
+	said := map[string]bool{}
+	for _, p := range placeNames {
+		var cells []string
+		for _, k := range bindings() {
+			everywhere := k.last || bits.OnesCount(uint(k.in)) > 5
+			if k.in&p.at == 0 || said[k.id] || k.move && p.at != anywhere || everywhere != (p.at == anywhere) {
+				continue
+			}
+			said[k.id] = true
+			cells = append(cells, fmt.Sprintf("`%s` %s", shown(k.keys[0]), k.label))
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(keys, " "), k.effect)
+		if len(cells) > 0 {
+			fmt.Fprintf(&b, "| %s | %s |\n", p.name, strings.Join(cells, ", "))
+		}
 	}
 	return b.String()
 }

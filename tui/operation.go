@@ -144,6 +144,14 @@ func (s *step) left() time.Duration {
 	return time.Duration(float64(s.total-s.done) / s.rate * float64(time.Second))
 }
 
+// timeLeft is left in words; empty if it cannot be told.
+func (s *step) timeLeft() string {
+	if left := s.left(); left > 0 {
+		return elapsed(max(left.Truncate(time.Second), time.Second)) + " left"
+	}
+	return ""
+}
+
 // phase notes where a component is, or what the guest does as a whole.
 func (o *operation) phase(s *step, e ops.Event) {
 	if e.Component == "" {

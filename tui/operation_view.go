@@ -146,14 +146,15 @@ func (m *model) stepProgress(s *step, w int) string {
 	if n, unit, _ := strings.Cut(done, " "); strings.HasSuffix(total, unit) {
 		done = n
 	}
-	parts := []string{done + " of " + total}
-	if s.rate > 0 {
-		parts = append(parts, size(int64(s.rate))+"/s")
+	text := done + " of " + total
+	if ansi.StringWidth(text+" · "+s.timeLeft()) > w {
+		text = fmt.Sprintf("%d %%", 100*s.done/s.total)
 	}
-	if left := s.left(); left > 0 {
-		parts = append(parts, elapsed(max(left.Truncate(time.Second), time.Second)))
+	for _, more := range []string{s.timeLeft(), size(int64(s.rate)) + "/s"} { // the most useful that fits
+		if longer := text + " · " + more; s.rate > 0 && more != "" && ansi.StringWidth(longer) <= w {
+			text = longer
+		}
 	}
-	text := strings.Join(parts, " · ")
 	if free := w - ansi.StringWidth(text) - 1; free >= 6 {
 		return m.theme.info.Render(gauge(s.done, s.total, min(free, 16))) + " " + m.theme.dim.Render(text)
 	}

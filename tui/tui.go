@@ -35,6 +35,9 @@ type Options struct {
 // the process.
 const leaveBound = 150 * time.Millisecond
 
+// framesPerSecond is as few as let a key be seen within 33 ms: each one costs a wake-up, also while nothing happens.
+const framesPerSecond = 36
+
 // Run shows the dashboard until the person leaves or the context ends. An operation that is then under way is canceled
 // and undone before it returns, and the lines of that are written to Errors.
 func Run(ctx context.Context, b Box, o Options) error {
@@ -44,7 +47,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 	if w, h, err := term.GetSize(o.Out.Fd()); err == nil {
 		m.w, m.h = w, h // so that the first frame is whole
 	}
-	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(60)}
+	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}
 	switch o.Color {
 	case "never":
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))

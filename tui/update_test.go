@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -437,5 +438,16 @@ func BenchmarkFrame(b *testing.B) {
 				m.frame()
 			}
 		})
+	}
+}
+
+// The README lists the keys as the table has them.
+func TestReadmeKeys(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), Keys()) {
+		t.Errorf("README.md does not hold the keys as they are:\n%s", Keys())
 	}
 }

@@ -21,7 +21,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{
-			binding: binding{id: "create", keys: []string{"c"}, label: "create", rank: 1, in: onFirst | onDashboard,
+			binding: binding{id: "create", keys: []string{"c"}, label: "create", in: onFirst | onDashboard,
 				effect: "make the box: data disk, VM and all software, proven healthy",
 				words:  "make new install begin setup init", why: whyNotCreate},
 			done:  "is running",

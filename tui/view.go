@@ -120,7 +120,11 @@ func (m *model) overlaid(lines []string) []string {
 		return m.over(lines, title, w, m.failure.view(m.theme, w-4, h-2))
 	case m.dialog != nil:
 		w = min(w, 64)
-		return m.over(lines, m.theme.title.Render(m.dialog.title), w, m.dialog.view(m.theme, w-4))
+		title := m.theme.title.Render(m.dialog.title)
+		if m.dialog.input != nil {
+			title = m.theme.bad.Render("! " + m.dialog.title)
+		}
+		return m.over(lines, title, w, m.dialog.view(m.theme, w-4))
 	case m.finder != nil:
 		w, h = min(m.w-4, 96), min(h, 26)
 		title := "keys"
