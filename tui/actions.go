@@ -40,6 +40,10 @@ func (m *model) move(n int) tea.Cmd {
 		m.doctor.checks.list.move(n, len(m.doctor.checks.all))
 	case onLogs:
 		m.logs.move(n, max(1, m.h-2-3))
+	case onOperation:
+		if m.op != nil && m.op.showLog {
+			m.op.back = max(0, min(m.op.back-max(-1<<20, min(n, 1<<20)), len(m.op.log)))
+		}
 	}
 	return nil
 }

@@ -31,26 +31,33 @@ type (
 
 // attach hands the terminal to the box, once it is known that the box takes it.
 func (m *model) attach() tea.Cmd {
-	m.attaching = true
-	m.note = "attaching to " + m.name() + "..."
+	// The command outlives the question, so that one context serves both; only the question has a bound.
+	ctx, cancel := context.WithCancelCause(m.ctx)
+	m.attaching = func() { cancel(errGivenUp) }
+	m.note = m.attachNote()
 	return m.tasks.do(func() tea.Msg {
-		// The command outlives the question: its context ends with the dashboard, the question's by itself too.
-		ctx, cancel := context.WithCancel(m.ctx)
-		late := time.AfterFunc(attachBound, cancel)
+		late := time.AfterFunc(attachBound, func() { cancel(fmt.Errorf("no answer from the box in %v", attachBound)) })
 		cmd, err := m.box.Attach(ctx)
-		if !late.Stop() && err == nil {
-			err = context.DeadlineExceeded
+		late.Stop()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
 		}
-		if err != nil {
-			cancel()
-		}
-		return attachMsg{cmd, cancel, err}
+		return attachMsg{cmd, func() { cancel(nil) }, err}
 	})
 }
 
+// errGivenUp says that the person has not waited for the box.
+var errGivenUp = errors.New("given up")
+
+func (m *model) attachNote() string { return "attaching to " + m.name() + "; esc gives up" }
+
 func (m *model) attached(msg attachMsg) tea.Cmd {
-	m.attaching, m.note = false, ""
-	if msg.err != nil {
+	m.attaching, m.note = nil, ""
+	switch {
+	case errors.Is(msg.err, errGivenUp):
+		return nil
+	case msg.err != nil:
+		msg.cancel()
 		m.fail(&failure{err: msg.err, what: "attach", at: m.now()})
 		return nil
 	}
@@ -129,7 +136,7 @@ func (t *tail) String() string { return strings.TrimSpace(string(t.text)) }
 // whyNotAttach says what keeps one from working in the box, and what to do about it.
 func whyNotAttach(m *model) string {
 	switch st := m.status(); {
-	case m.attaching:
+	case m.attaching != nil:
 		return "it is under way"
 	case m.running():
 		return m.op.verb.id + " is under way"

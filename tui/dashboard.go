@@ -73,6 +73,9 @@ func (m *model) causes(w int) (out []string) {
 	if m.known.Err != nil {
 		add(m.known.Err.Error())
 	}
+	if m.poll.err != nil && m.ctx.Err() == nil {
+		add(m.poll.err.Error())
+	}
 	if st.Cause != "" {
 		add(st.Cause)
 	}

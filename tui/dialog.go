@@ -85,11 +85,7 @@ func (d *dialog) agree(m *model) tea.Cmd {
 
 // view is the inside of the dialog, w cells wide.
 func (d *dialog) view(t theme, w int) []string {
-	var out []string
-	for _, line := range wrapped(clean(d.text), w) {
-		out = append(out, line)
-	}
-	out = append(out, "")
+	out := append(wrapped(clean(d.text), w), "")
 	if d.input != nil {
 		d.input.SetWidth(max(1, w-4))
 		out = append(out, t.accent.Render("> ")+d.input.View())

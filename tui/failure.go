@@ -58,20 +58,22 @@ func (f *failure) key(m *model, name string) tea.Cmd {
 	return nil
 }
 
+// hint is what to do about an error, in lines of w cells; nil if there is none.
+func (t theme) hint(err error, w int) []string {
+	hint := clean(fault.HintOf(err))
+	if hint == "" {
+		return nil
+	}
+	out := wrapped("hint: "+hint, w)
+	out[0] = t.warn.Render("hint:") + strings.TrimPrefix(out[0], "hint:")
+	return out
+}
+
 // view is the inside of the overlay: w cells, at most h lines.
 func (f *failure) view(t theme, w, h int) []string {
-	var text []string
-	for _, line := range wrapped(clean(f.err.Error()), w) {
-		text = append(text, line)
-	}
-	if hint := clean(fault.HintOf(f.err)); hint != "" {
-		text = append(text, "")
-		for i, line := range wrapped("hint: "+hint, w) {
-			if i == 0 {
-				line = t.warn.Render("hint:") + strings.TrimPrefix(line, "hint:")
-			}
-			text = append(text, line)
-		}
+	text := wrapped(clean(f.err.Error()), w)
+	if hint := t.hint(f.err, w); hint != nil {
+		text = append(append(text, ""), hint...)
 	}
 	if f.output != "" {
 		text = append(text, "", t.dim.Render("the last it said:"))

@@ -15,6 +15,7 @@ type feed[T any] struct {
 	merge func(queued []T, next T) []T // nil: append
 
 	mu     sync.Mutex
+	direct func(T) // set once there is no Update any more
 	queued []T
 	err    error
 	ended  bool
@@ -36,13 +37,26 @@ func newFeed[T any](merge func([]T, T) []T) *feed[T] {
 
 func (f *feed[T]) push(v T) {
 	f.mu.Lock()
-	if f.merge != nil {
+	switch {
+	case f.direct != nil:
+		f.direct(v)
+	case f.merge != nil:
 		f.queued = f.merge(f.queued, v)
-	} else {
+	default:
 		f.queued = append(f.queued, v)
 	}
 	f.mu.Unlock()
 	f.wake()
+}
+
+// divert hands what comes from now on to a function as it is pushed, and what has come already at once.
+func (f *feed[T]) divert(to func(T)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, v := range f.queued {
+		to(v)
+	}
+	f.queued, f.direct = nil, to
 }
 
 // end closes the feed with the outcome of what produced it.

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops"
+	"hermes-box/ops/fault"
 )
 
 // first is the view where there is no box yet.
@@ -60,7 +61,7 @@ func (m *model) missing(w, h int) []string {
 	t, c := m.theme, &m.first.checks
 	all := c.all
 	if m.known.Err != nil {
-		all = []ops.Check{{Title: "config file", Verdict: ops.Fail, Evidence: m.known.Err.Error(), Repair: hintOf(m.known.Err)}}
+		all = []ops.Check{{Title: "config file", Verdict: ops.Fail, Evidence: m.known.Err.Error(), Repair: fault.HintOf(m.known.Err)}}
 	}
 	head := t.title.Render("this machine")
 	bad := 0

@@ -18,6 +18,7 @@ import (
 type logs struct {
 	source string
 	lines  []string
+	coming []string // of a file that is being read anew
 	err    error
 	follow bool
 	wrap   bool
@@ -63,7 +64,7 @@ func (l *logs) begin(m *model) tea.Cmd {
 	turn, source, stream := l.turn, l.source, ofBox(l.source) && l.follow
 	ctx, cancel := context.WithCancel(m.ctx)
 	f := newFeed[string](nil)
-	l.feed, l.cancel = f, cancel
+	l.feed, l.cancel, l.coming = f, cancel, nil
 	cmds := []tea.Cmd{
 		m.tasks.do(func() tea.Msg {
 			w := &lineFeed{push: f.push}
@@ -108,10 +109,12 @@ func (l *logs) took(m *model, b batch[string]) tea.Cmd {
 		return nil
 	}
 	if !ofBox(l.source) { // the file as a whole
-		if len(b.items) > 0 || b.ended && b.err != nil {
-			if !slices.Equal(l.lines, b.items) || l.err != nil {
-				l.lines, l.drawn = b.items, drawn{}
+		l.coming = append(l.coming, b.items...)
+		if b.ended {
+			if !slices.Equal(l.lines, l.coming) {
+				l.lines, l.drawn = l.coming, drawn{}
 			}
+			l.coming = nil
 		}
 	} else {
 		l.lines = append(l.lines, b.items...)

@@ -8,7 +8,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/ops"
-	"hermes-box/ops/fault"
 )
 
 // drawn is the log cut into lines of the screen, kept as long as neither log nor width change.
@@ -89,9 +88,7 @@ func (m *model) logsView(w, h int) []string {
 	var body []string
 	switch {
 	case len(lines) == 0 && l.err != nil:
-		for _, s := range append(wrapped(clean(l.err.Error()), w-4), hintLines(t, l.err, w-4)...) {
-			body = append(body, s)
-		}
+		body = append(wrapped(clean(l.err.Error()), w-4), t.hint(l.err, w-4)...)
 	case len(lines) == 0 && l.feed != nil:
 		body = append(body, t.dim.Render("reading..."))
 	case len(lines) == 0:
@@ -122,18 +119,6 @@ func (l *logs) marked(t theme, line string, w int) string {
 		b.WriteString(line[:i] + t.match.Render(line[i:i+len(query)]))
 		line, low = line[i+len(query):], low[i+len(query):]
 	}
-}
-
-func hintOf(err error) string { return fault.HintOf(err) }
-
-func hintLines(t theme, err error, w int) []string {
-	hint := clean(hintOf(err))
-	if hint == "" {
-		return nil
-	}
-	out := wrapped("hint: "+hint, w)
-	out[0] = t.warn.Render("hint:") + strings.TrimPrefix(out[0], "hint:")
-	return out
 }
 
 // move scrolls; that ends following, and the end of the log takes it up again.

@@ -44,7 +44,7 @@ type model struct {
 	finder  *finder
 
 	lastFailure *failure
-	attaching   bool
+	attaching   context.CancelFunc // gives it up; nil: no attach is under way
 }
 
 func newModel(ctx context.Context, b Box) *model {
@@ -117,6 +117,13 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Suspend
 	}
 	switch {
+	case m.attaching != nil: // the terminal is about to go: nothing else is to be begun
+		if name == "esc" || name == "ctrl+c" || name == "q" {
+			m.attaching()
+		} else {
+			m.note = m.attachNote()
+		}
+		return nil
 	case m.failure != nil:
 		return m.failure.key(m, name)
 	case m.dialog != nil:
@@ -182,6 +189,7 @@ func (m *model) learn(k Known) tea.Cmd {
 	m.known = k
 	if !k.Exists {
 		m.live = nil
+		m.poll.slower() // nobody answers, and files change seldom
 	}
 	if had && !m.hasBox() {
 		return m.firstChecks()

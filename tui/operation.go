@@ -55,11 +55,14 @@ type operation struct {
 	warnings []string
 	canceled bool // the person asked for it
 	showLog  bool
+	back     int   // lines that the log is scrolled back from its end
 	grace    grace // of the outcome
 
 	cancel func()
 	feed   *feed[ops.Event]
 	done   chan struct{} // closed as it has ended
+	// outcomeErr may be read once done is closed; err is what Update has been told.
+	outcomeErr error
 }
 
 // logLines is how many lines of a log are kept.

@@ -17,10 +17,12 @@ func (m *model) operationView(w, h int) []string {
 	if o == nil {
 		return m.theme.ruled(m.theme.title.Render("no operation"), w, h, []string{"", "Nothing has been done since this dashboard was opened."})
 	}
-	end := m.outcomeLines(w)
+	end := m.outcomeLines(w, h)
 	switch {
 	case o.showLog:
-		return append(m.theme.panel(m.planTitle(), w, h-len(end), tailOf(o.log, h-len(end)-2)), end...)
+		room := max(1, h-len(end)-2)
+		o.back = max(0, min(o.back, len(o.log)-room))
+		return append(m.theme.panel(m.planTitle(), w, h-len(end), tailOf(o.log[:len(o.log)-o.back], room)), end...)
 	case w >= 110 && o.grid != nil:
 		return m.wideOperation(w, h, end)
 	}
@@ -31,12 +33,14 @@ func (m *model) operationView(w, h int) []string {
 	}
 	out := m.theme.ruled(m.planTitle(), w, 1+min(room, len(o.steps)), m.stepLines(w, min(room, len(o.steps))))
 	out = append(out, grid...)
-	for i := 0; len(out) < h-len(end); i++ {
-		line := ""
-		if i == 0 && len(o.warnings) > 0 {
-			line = m.theme.warn.Render("! " + o.warnings[len(o.warnings)-1])
-		}
-		out = append(out, fit(line, w))
+	if len(out) < h-len(end) && len(o.warnings) > 0 {
+		out = append(out, fit(m.theme.warn.Render("! "+o.warnings[len(o.warnings)-1]), w))
+	}
+	if rest := h - len(end) - len(out); rest > 3 {
+		out = append(out, m.theme.ruled(m.theme.title.Render("log"), w, rest, tailOf(o.log, rest-1))...)
+	}
+	for len(out) < h-len(end) {
+		out = append(out, "")
 	}
 	return append(out, end...)
 }
@@ -211,40 +215,34 @@ func (m *model) cell(state string) string {
 	return t.info.Render("  ▸")
 }
 
-// outcomeLines tell how it ended, until the person has read it.
-func (m *model) outcomeLines(w int) []string {
+// outcomeLines tell how it ended, until the person has read it: at most h lines.
+func (m *model) outcomeLines(w, h int) []string {
 	o := m.op
 	if !o.ended {
 		return nil
 	}
 	t := m.theme
-	good, line, hint := o.outcome()
-	var out []string
-	add := func(s string) { out = append(out, fit(s, w)) }
+	good, line := o.outcome()
 	if good {
-		add(t.good.Render("✓ ") + t.title.Render(line))
-		return out
+		return []string{fit(t.good.Render("✓ ")+t.title.Render(line)+t.dim.Render("   "+o.verb.next), w)}
+	}
+	var out []string
+	for i, l := range wrapped(line, w-2) {
+		mark := "  "
+		if i == 0 {
+			mark = t.bad.Render("✗ ")
+		}
+		out = append(out, fit(mark+l, w))
+	}
+	for _, l := range t.hint(o.err, w-2) {
+		out = append(out, fit("  "+l, w))
 	}
 	if o.output != "" {
-		for _, l := range tailOf(strings.Split(o.output, "\n"), 6) {
-			add(t.dim.Render("  " + l))
+		said := tailOf(strings.Split(o.output, "\n"), min(6, h-len(out)-2))
+		for i, l := range said {
+			said[i] = fit(t.dim.Render("  "+l), w)
 		}
+		out = append(said, out...)
 	}
-	for i, l := range wrapped(line, w-2) {
-		if i == 0 {
-			l = t.bad.Render("✗ ") + l
-		} else {
-			l = "  " + l
-		}
-		add(l)
-	}
-	if hint != "" {
-		for i, l := range wrapped("hint: "+hint, w-2) {
-			if i == 0 {
-				l = t.warn.Render("hint:") + strings.TrimPrefix(l, "hint:")
-			}
-			add("  " + l)
-		}
-	}
-	return out
+	return out[:min(h, len(out))]
 }

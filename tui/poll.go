@@ -49,6 +49,8 @@ type (
 // wake asks often again.
 func (p *poll) wake() { p.every = pollOften }
 
+func (p *poll) slower() { p.every = min(p.every*3/2, pollSeldom) }
+
 // pollNow asks at once, and then from time to time.
 func (m *model) pollNow() tea.Cmd {
 	m.poll.turn++
@@ -114,7 +116,7 @@ func (m *model) answered(msg statusMsg) {
 		digest += fmt.Sprint(c.State, c.Applied, c.Desired, c.Service)
 	}
 	if digest == p.digest {
-		p.every = min(p.every*3/2, pollSeldom)
+		p.slower()
 	} else {
 		p.wake()
 	}

@@ -33,6 +33,7 @@ func (m *model) begin(v verb) tea.Cmd {
 		defer m.tasks.wg.Done()
 		defer cancel()
 		err := guarded(func() error { return v.begin(ctx, m.box, o.feed.push) })
+		o.outcomeErr = err
 		o.feed.end(err)
 		close(o.done)
 	}()
@@ -138,13 +139,13 @@ func (m *model) dismiss() tea.Cmd {
 	return m.pollNow()
 }
 
-// outcome is what is to be said of an operation that has ended: whether it went well, and what to do now.
-func (o *operation) outcome() (good bool, line, hint string) {
+// outcome is what is to be said of an operation that has ended.
+func (o *operation) outcome() (good bool, line string) {
 	if o.err == nil {
-		return true, o.box + " " + o.verb.done, ""
+		return true, o.box + " " + o.verb.done
 	}
 	if fault.CodeOf(o.err) == fault.Interrupted {
-		return false, clean(o.err.Error()), "nothing of it is left; " + o.verb.keys[0] + " tries again"
+		return false, clean(o.err.Error()) + "; what it had made is undone"
 	}
-	return false, clean(o.err.Error()), clean(fault.HintOf(o.err))
+	return false, clean(o.err.Error())
 }

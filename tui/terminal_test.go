@@ -54,7 +54,7 @@ func misbehaving(name string) Box {
 
 func dashboardOn(t testing.TB, name string) *ttytest.Terminal {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), ttytest.Env...), fakeVariable+"="+name)
+	cmd.Env = append(append(os.Environ(), ttytest.Env...), fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 	return ttytest.Start(t, cmd, 80, 24)
 }
 
@@ -69,7 +69,7 @@ func TestKeyToFrameInAFlood(t *testing.T) {
 		begun := time.Now()
 		d.Type("l")
 		if i%2 == 0 {
-			d.Shows("  line ")
+			d.Hides("▸ boot the VM")
 		} else {
 			d.Shows("▸ boot the VM")
 		}
@@ -81,7 +81,7 @@ func TestKeyToFrameInAFlood(t *testing.T) {
 		t.Errorf("99 of 100 keys within %v", took[98])
 	}
 	d.Type("qy")
-	if status := d.Ends(5 * time.Second); status != 0 {
+	if status := d.Ends(5 * time.Second); status != 1 { // that of the operation, which is canceled
 		t.Errorf("status %d: %s", status, d.Text())
 	}
 	d.Restored()

@@ -7,10 +7,10 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,6 +18,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"hermes-box/ops"
+	"hermes-box/ops/fault"
 )
 
 // Options are what the command line and the environment say of how it looks.
@@ -56,44 +57,51 @@ func Run(ctx context.Context, b Box, o Options) error {
 	}
 	_, err := tea.NewProgram(m, options...).Run()
 	m.stop()
-	undo := m.undone(o.Errors)
+	undone := m.undone(o.Errors)
 	m.tasks.wait(leaveBound)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	m.tellUnread(o.Errors)
+	switch {
+	case undone != nil:
+		return undone
+	case ctx.Err() != nil:
+		return fault.New(fault.Interrupted, "the dashboard was ended by a signal")
 	}
-	return errors.Join(err, undo)
+	return err
 }
 
-// undone waits for an operation to undo itself, and tells so.
+// tellUnread leaves an error that was still on the screen in the terminal, as a command would.
+func (m *model) tellUnread(out io.Writer) {
+	f := m.failure
+	if m.op != nil && m.op.ended && m.op.err != nil && m.view == onOperation {
+		f = m.lastFailure
+	}
+	if f == nil {
+		return
+	}
+	fmt.Fprintf(out, "hermes-box: %s\n", clean(f.err.Error()))
+	if hint := fault.HintOf(f.err); hint != "" {
+		fmt.Fprintf(out, "hint: %s\n", clean(hint))
+	}
+}
+
+// undone waits for an operation to undo itself, and tells so. It gives the outcome, which is an error unless the
+// operation came to its end meanwhile.
 func (m *model) undone(out io.Writer) error {
 	if !m.running() {
 		return nil
 	}
 	o := m.op
-	select {
-	case <-o.done:
-	default:
-		fmt.Fprintf(out, "%s is being canceled safely; once more ctrl-c to stop at once\n", o.verb.id)
-	}
-	for {
-		b := o.feed.next(context.Background())
-		for _, e := range b.items {
-			switch e.Kind {
-			case ops.Undone:
-				fmt.Fprintf(out, "undone: %s %s\n", e.Title, e.Error)
-			case ops.Warning:
-				fmt.Fprintf(out, "! %s\n", clean(e.Line))
-			}
+	fmt.Fprintf(out, "%s is being canceled safely; ctrl-c stops at once\n", o.verb.id)
+	o.feed.divert(func(e ops.Event) {
+		switch e.Kind {
+		case ops.Undone:
+			fmt.Fprintln(out, strings.TrimSpace("undone: "+e.Title+" "+clean(e.Error)))
+		case ops.Warning:
+			fmt.Fprintln(out, "! "+clean(e.Line))
 		}
-		if b.ended {
-			return nil
-		}
-		select {
-		case <-o.done:
-			return nil
-		default:
-		}
-	}
+	})
+	<-o.done
+	return o.outcomeErr
 }
 
 func withoutNoColor(env []string) (out []string) {

@@ -3,7 +3,9 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -190,6 +192,82 @@ func TestFailureElsewhere(t *testing.T) {
 	}
 	if press(m, "esc"); m.failure != nil {
 		t.Fatal("shown again it opened by a key, and waits all the same")
+	}
+}
+
+// Nothing else is begun while the terminal is about to be handed over, and it can be given up.
+func TestAttachIsGivenUp(t *testing.T) {
+	f := withStatus(running())
+	f.attach = func(ctx context.Context) (*exec.Cmd, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	m := on(f)
+	cmd := press(m, "a")
+	got := make(chan tea.Msg)
+	go func() { got <- cmd() }()
+	press(m, "X", "j")
+	if s := screen(m); strings.Contains(s, "Destroy") || !strings.Contains(s, "▸ node") || !strings.Contains(s, "esc gives up") {
+		t.Error(s)
+	}
+	press(m, "esc")
+	m.update(<-got)
+	if s := screen(m); m.attaching != nil || m.failure != nil || strings.Contains(s, "gives up") {
+		t.Error(s)
+	}
+	f.attach = nil
+	drain(m, press(m, "a"))
+	if s := screen(m); !strings.Contains(s, "✗ attach failed") || !strings.Contains(s, "nothing to attach to") {
+		t.Error(s)
+	}
+}
+
+// The end of a long operation is announced where nobody looks; of a short one, or to somebody who does, it is not.
+func TestLongOperationsAreAnnounced(t *testing.T) {
+	for _, c := range []struct {
+		took    time.Duration
+		blurred bool
+		want    bool
+	}{{time.Minute, true, true}, {time.Second, true, false}, {time.Minute, false, false}} {
+		m := on(noBox())
+		creating(9, nil)(m)
+		m.op.begun, m.poll.blurred = noon.Add(-c.took), c.blurred
+		raw := false
+		msgs, _ := m.progressed(batch[ops.Event]{from: m.op.feed, ended: true})().(tea.BatchMsg)
+		for _, cmd := range msgs {
+			if cmd == nil {
+				continue
+			}
+			got := make(chan tea.Msg, 1)
+			go func() { got <- cmd() }()
+			select {
+			case msg := <-got:
+				if r, ok := msg.(tea.RawMsg); ok {
+					raw = strings.Contains(fmt.Sprint(r.Msg), "\a") && strings.Contains(fmt.Sprint(r.Msg), "create of main done")
+				}
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		if raw != c.want {
+			t.Errorf("%+v: announced %v", c, raw)
+		}
+	}
+}
+
+// What was on the screen unread is left in the terminal.
+func TestUnreadErrorIsTold(t *testing.T) {
+	m := on(noBox())
+	creating(9, fault.New(fault.HealthFailed, "smoke failed").Hint("look at the log"))(m)
+	m.lastFailure = &failure{err: m.op.err}
+	var out strings.Builder
+	m.tellUnread(&out)
+	if out.String() != "hermes-box: smoke failed\nhint: look at the log\n" {
+		t.Errorf("%q", out.String())
+	}
+	out.Reset()
+	press(m, "enter")
+	if m.tellUnread(&out); out.String() != "" {
+		t.Errorf("read, and told again: %q", out.String())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 type verb struct {
 	binding
 	done  string // what to say when it went well, after the name of the box
+	next  string // and what to do then
 	undo  string // what a cancel does to what it has done so far
 	ask   func(m *model) *dialog
 	begin func(ctx context.Context, b Box, sink ops.Sink) error
@@ -25,6 +26,7 @@ func verbs() []verb {
 				effect: "make the box: data disk, VM and all software, proven healthy",
 				words:  "make new install begin setup init", why: whyNotCreate},
 			done:  "is running",
+			next:  "enter goes on; a then works in it",
 			undo:  "Exactly what it has made so far is removed again. What was downloaded whole stays in the cache.",
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Create(ctx, sink) },
 		},
@@ -33,6 +35,7 @@ func verbs() []verb {
 				effect: "boot the box and start what is applied to it; installs nothing",
 				words:  "boot run up power on launch", why: whyNotStart},
 			done:  "is running",
+			next:  "enter goes on; a then works in it",
 			undo:  "A VM that is still booting is stopped again. Nothing in the box is lost.",
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Start(ctx, sink) },
 		},
@@ -41,6 +44,7 @@ func verbs() []verb {
 				effect: "stop the services, sync the data disk, stop the VM",
 				words:  "halt shutdown power off down", why: whyNotStop},
 			done: "is stopped",
+			next: "enter goes on; s starts it again",
 			undo: "Services that were stopped are started again.",
 			ask: func(m *model) *dialog {
 				return m.confirm("Stop "+m.name()+"?", "What runs in it ends; everything on its disks stays.")
@@ -52,6 +56,7 @@ func verbs() []verb {
 				effect: "cut the VM off without asking it: for a box that no longer answers",
 				words:  "kill hang hung broken", why: whyNotStop},
 			done: "is stopped",
+			next: "enter goes on; s starts it again",
 			undo: "There is nothing to undo.",
 			ask: func(m *model) *dialog {
 				return m.confirm("Cut "+m.name()+" off?", "The box is not asked: what it has not written to its disks yet is lost. For a box that no longer answers.")
@@ -63,6 +68,7 @@ func verbs() []verb {
 				effect: "remove the box with all that is in it; asks for its name",
 				words:  "delete remove erase wipe purge uninstall", why: whyNotDestroy},
 			done:  "is gone",
+			next:  "enter goes on; what was downloaded is kept",
 			undo:  "What is removed already stays removed; destroying it again ends it.",
 			ask:   func(m *model) *dialog { return m.typed() },
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Destroy(ctx, sink) },

@@ -84,7 +84,9 @@ func Start(t testing.TB, cmd *exec.Cmd, w, h int) *Terminal {
 			<-term.ended
 		}
 		tty.Close()
-		term.screen.Close()
+		if pipe, ok := term.screen.InputPipe().(io.Closer); ok { // Close of the emulator itself is a race with its Read
+			pipe.Close()
+		}
 	})
 	return term
 }
