@@ -179,28 +179,22 @@ func healthyHost() []ops.Check {
 func testModel(f *fake, w, h int) *model {
 	m := newModel(context.Background(), f)
 	m.now = func() time.Time { return noon }
+	m.after = func(time.Duration, tea.Msg) tea.Cmd { return nil }
 	m.w, m.h = w, h
 	return m
 }
 
-// drain runs a command and all that follow from it, but for those that only wait for the time.
+// drain runs a command and all that follow from it.
 func drain(m *model, cmd tea.Cmd) {
 	for todo := []tea.Cmd{cmd}; len(todo) > 0; todo = todo[1:] {
 		if todo[0] == nil {
 			continue
 		}
-		got := make(chan tea.Msg, 1)
-		go func(c tea.Cmd) { got <- c() }(todo[0])
-		select {
-		case msg := <-got:
-			switch msg := msg.(type) {
-			case nil, tickMsg, pulseMsg, rereadMsg:
-			case tea.BatchMsg:
-				todo = append(todo, msg...)
-			default:
-				todo = append(todo, m.update(msg))
-			}
-		case <-time.After(300 * time.Millisecond): // a tick
+		switch msg := todo[0]().(type) {
+		case tea.BatchMsg:
+			todo = append(todo, msg...)
+		default:
+			todo = append(todo, m.update(msg))
 		}
 	}
 }

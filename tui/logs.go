@@ -76,7 +76,7 @@ func (l *logs) begin(m *model) tea.Cmd {
 		func() tea.Msg { return f.next(ctx) },
 	}
 	if !ofBox(source) {
-		cmds = append(cmds, tea.Tick(rereadEvery, func(time.Time) tea.Msg { return rereadMsg{turn} }))
+		cmds = append(cmds, m.after(rereadEvery, rereadMsg{turn}))
 	}
 	return tea.Batch(cmds...)
 }
@@ -87,7 +87,7 @@ func (l *logs) reread(m *model, msg rereadMsg) tea.Cmd {
 		return nil
 	}
 	turn := l.turn
-	again := tea.Tick(rereadEvery, func(time.Time) tea.Msg { return rereadMsg{turn} })
+	again := m.after(rereadEvery, rereadMsg{turn})
 	if !l.follow || m.poll.blurred || l.feed != nil {
 		return again
 	}

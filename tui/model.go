@@ -17,6 +17,7 @@ type model struct {
 	stop  context.CancelFunc
 	tasks *tasks
 	now   func() time.Time
+	after func(time.Duration, tea.Msg) tea.Cmd // a message in a while
 	theme theme
 	keys  []binding
 	ascii bool
@@ -49,11 +50,15 @@ type model struct {
 
 func newModel(ctx context.Context, b Box) *model {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{box: b, ctx: ctx, stop: stop, tasks: &tasks{}, now: time.Now, theme: newTheme(""), keys: bindings(),
+	m := &model{box: b, ctx: ctx, stop: stop, tasks: &tasks{}, now: time.Now, after: after, theme: newTheme(""), keys: bindings(),
 		mouse: true, view: onDashboard, poll: newPoll()}
 	m.logs = newLogs()
 	m.known = b.Known()
 	return m
+}
+
+func after(d time.Duration, msg tea.Msg) tea.Cmd {
+	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
 // bindings is the one table of keys.

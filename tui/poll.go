@@ -55,7 +55,7 @@ func (p *poll) slower() { p.every = min(p.every*3/2, pollSeldom) }
 func (m *model) pollNow() tea.Cmd {
 	m.poll.turn++
 	turn := m.poll.turn
-	return tea.Batch(m.look(), m.ask(), tea.Tick(m.poll.every, func(time.Time) tea.Msg { return tickMsg{turn} }))
+	return tea.Batch(m.look(), m.ask(), m.after(m.poll.every, tickMsg{turn}))
 }
 
 func (m *model) tick(t tickMsg) tea.Cmd {

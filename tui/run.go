@@ -95,7 +95,7 @@ func (m *model) pulse() tea.Cmd {
 	if !m.running() || m.poll.blurred {
 		return nil
 	}
-	return tea.Tick(pulseEvery, func(time.Time) tea.Msg { return pulseMsg{} })
+	return m.after(pulseEvery, pulseMsg{})
 }
 
 // askCancel asks whether to cancel what is under way.
