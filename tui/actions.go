@@ -51,7 +51,11 @@ func (m *model) move(n int) tea.Cmd {
 // viewBindings open the views, and do what is done in one of them alone.
 func viewBindings() []binding {
 	open := func(view place) func(*model) tea.Cmd {
-		return func(m *model) tea.Cmd { m.view, m.details = view, details{}; return nil }
+		return func(m *model) tea.Cmd {
+			m.show(view)
+			m.details = details{}
+			return nil
+		}
 	}
 	all := []binding{
 		{id: "begin", keys: []string{"enter"}, label: "make the box", rank: 1, effect: "make the box that the config describes", in: onFirst,
@@ -59,7 +63,7 @@ func viewBindings() []binding {
 		{id: "check-again", keys: []string{"r"}, label: "look again", rank: 2, effect: "check this machine once more", in: onFirst,
 			words: "refresh doctor", do: func(m *model) tea.Cmd { return tea.Batch(m.pollNow(), m.firstChecks()) }},
 		{id: "details", keys: []string{"enter"}, label: "details", rank: 1, effect: "all about the selected component", in: onDashboard,
-			words: "inspect show component digest source version", do: open(onDetails)},
+			words: "inspect show component digest source version", do: (*model).openDetails},
 		{id: "attach", keys: []string{"a"}, label: "attach", rank: 2, effect: "work in the box: this terminal becomes tmux session main; ctrl-b d comes back",
 			in: withBox, words: "ssh shell terminal tmux login work enter", why: whyNotAttach, do: (*model).attach},
 		{id: "logs", keys: []string{"l"}, label: "logs", rank: 5, effect: "the logs of the box and of what was done to it", in: onFirst | onDashboard | onDetails | onDrift | onDoctor,
@@ -153,13 +157,10 @@ func commonBindings() []binding {
 
 // back leaves a view; what only it needs ends.
 func (m *model) back() tea.Cmd {
-	if m.view == onLogs {
-		m.logs.end()
-	}
 	if m.view == onOperation && !m.running() {
 		return m.dismiss()
 	}
-	m.view = onDashboard
+	m.show(onDashboard)
 	return nil
 }
 

@@ -2,11 +2,11 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
@@ -23,13 +23,33 @@ var probes = map[string]string{
 	"codex": "codex --version, and whether it is logged in", "hermes": "hermes.service and its gateway", "executor": "executor.service and GET /api/health",
 }
 
+// openDetails shows the selected component, with the end of its log where it has one.
+func (m *model) openDetails() tea.Cmd {
+	m.show(onDetails)
+	m.details = details{}
+	c, ok := m.selected()
+	if !ok || !ofBox(c.Name) || m.status().State != "running" {
+		return nil
+	}
+	return m.logs.open(m, c.Name)
+}
+
 // detailsView is all that is known of the selected component: exactly h lines of w cells.
 func (m *model) detailsView(w, h int) []string {
 	c, ok := m.selected()
 	if !ok {
 		return m.theme.panel(m.theme.title.Render("details"), w, h, []string{"Nothing is known of the components yet."})
 	}
-	return m.scrolled(m.theme.title.Render(c.Name)+"  "+m.componentState(c), w, h, m.aboutComponent(c, w-4, strings.Clone))
+	title, about := m.theme.title.Render(c.Name)+"  "+m.componentState(c), m.aboutComponent(c, w-4, strings.Clone)
+	below := h - len(about) - 2
+	if below < 5 || !ofBox(c.Name) || m.logs.source != c.Name {
+		return m.scrolled(title, w, h, about)
+	}
+	log := tailOf(m.logs.draw(w-4), below-2)
+	for i := range log {
+		log[i] = m.theme.dim.Render(ansi.Truncate(log[i], w-4, "…"))
+	}
+	return append(m.scrolled(title, w, h-below, about), m.theme.panel(m.theme.title.Render("log of "+c.Name), w, below, log)...)
 }
 
 // scrolled is a panel of lines that may be more than fit.
@@ -109,9 +129,6 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 	if c.State == protocol.SetupRequired {
 		fact("sign in", signIn[c.Name])
 	}
-	if source := c.Name; slices.Contains(ops.LogSources, source) {
-		fact("log", "l shows it")
-	}
 	return out
 }
 
@@ -120,11 +137,6 @@ var signIn = map[string]string{
 	"claude": "hermes-box exec -t -- claude auth login",
 	"codex":  "hermes-box exec -t -- codex login --device-auth",
 	"hermes": "hermes-box exec -t -- hermes setup",
-}
-
-// hasDrifted is whether something else is applied than the lock says.
-func hasDrifted(c ops.ComponentStatus) bool {
-	return c.State == "drifted" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
 }
 
 // cost says what meeting the drift of a component takes.
@@ -166,62 +178,6 @@ func guestComponent(s *protocol.Status, name string) *protocol.ComponentStatus {
 func or(s, other string) string {
 	if s == "" {
 		return other
-	}
-	return s
-}
-
-// driftView sets the lock against what is applied: exactly h lines of w cells.
-func (m *model) driftView(w, h int) []string {
-	t, st := m.theme, m.status()
-	var out []string
-	row := func(name, from, to, how string) {
-		out = append(out, t.warn.Render("↑ ")+fit(name, 18)+fit(or(from, "none")+" → "+or(to, "none"), 30)+t.dim.Render(clean(how)))
-	}
-	for _, c := range st.Components {
-		if hasDrifted(c) {
-			row(c.Name, c.Applied, c.Desired, m.meets(c))
-		}
-	}
-	for _, d := range st.Platform {
-		row(d.Name, short(d.From), short(d.To), "met by a rebuild")
-		if strings.Contains(d.Reason, " ") {
-			out = append(out, "    "+t.dim.Render(clean(d.Reason)))
-		}
-	}
-	switch {
-	case st.LockError != "":
-		out = append(out, wrapped(clean(st.LockError), w-4)...)
-	case st.Guest == nil:
-		out = append(out, "What is applied is not known: the box has not answered yet.")
-	case len(out) == 0:
-		out = append(out, t.good.Render("✓ ")+"What is applied is what the lock and the config say.")
-	default:
-		out = append(out, "")
-		for _, line := range wrapped("An update replaces components and keeps the system; a rebuild replaces the system and keeps the data disk. "+
-			"start installs nothing: the box goes on as it is.", w-4) {
-			out = append(out, t.dim.Render(line))
-		}
-	}
-	title := t.title.Render("drift") + t.dim.Render("  lock and config against what is applied")
-	return m.scrolled(title, w, h, out)
-}
-
-func (m *model) meets(c ops.ComponentStatus) string {
-	d := m.wanted(c.Name)
-	if d == nil {
-		return c.Detail
-	}
-	var total int64
-	for _, a := range d.Artifacts {
-		total += a.Size
-	}
-	return "met by an update, " + size(total)
-}
-
-// short cuts a digest to what a person compares.
-func short(s string) string {
-	if kind, hex, ok := strings.Cut(s, ":"); ok && len(hex) > 12 {
-		return kind + ":" + hex[:12]
 	}
 	return s
 }

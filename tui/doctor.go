@@ -13,7 +13,7 @@ type doctor struct{ checks checks }
 
 // openDoctor shows the checks, and makes them if none are there.
 func (m *model) openDoctor() tea.Cmd {
-	m.view = onDoctor
+	m.show(onDoctor)
 	if len(m.doctor.checks.all) > 0 || m.doctor.checks.working() {
 		return nil
 	}
@@ -34,8 +34,8 @@ func (m *model) doctorView(w, h int) []string {
 		title += t.bad.Render(fmt.Sprintf("  ✗ %d of %d checks fail", bad, len(c.all)))
 	}
 	about := m.aboutCheck(w - 4)
-	top := min(len(c.all)+2, h-min(len(about)+2, h/2))
-	below := h - top
+	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that moving down the list moves nothing else
+	top := h - below
 	from, to := c.list.window(len(c.all), top-2)
 	var lines []string
 	for i := from; i < to; i++ {

@@ -136,7 +136,7 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		b := all[f.list.at]
 		m.finder = nil
 		if b.reason(m) == "" && b.in&m.place() == 0 && b.in&onDashboard != 0 {
-			m.view = onDashboard
+			m.show(onDashboard)
 		}
 		return m.press(b)
 	case "?":

@@ -81,6 +81,7 @@ func (m *model) missing(w, h int) []string {
 	switch {
 	case c.working():
 		head += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(all)))
+	case len(all) == 0:
 	case bad == 0:
 		head += t.good.Render("  ✓ has all it needs")
 	default:

@@ -79,6 +79,7 @@ func scenes() []scene {
 		{"cancel", on(noBox(), creating(9, nil), keys("x"))},
 		{"leave", on(noBox(), creating(9, nil), keys("q"))},
 		{"details", on(withStatus(running()), keys("down", "down", "down", "enter"))},
+		{"details-log", on(withStatus(running()), keys("down", "down", "down", "down", "enter"), func(m *model) { m.logs.lines = manyLines(60) })},
 		{"drift", on(withStatus(running()), keys("v"))},
 		{"logs", on(withStatus(running()), logged("hermes", manyLines(60)...))},
 		{"logs-search", on(withStatus(running()), logged("hermes", manyLines(60)...), keys("/", "4", "2", "enter"))},

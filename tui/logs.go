@@ -48,13 +48,14 @@ func ofBox(source string) bool {
 
 // openLogs shows a log.
 func (m *model) openLogs(source string) tea.Cmd {
-	m.view = onLogs
-	l := &m.logs
+	m.show(onLogs)
+	return m.logs.open(m, source)
+}
+
+// open begins with a log anew.
+func (l *logs) open(m *model, source string) tea.Cmd {
 	l.end()
-	l.source, l.lines, l.err, l.top = source, nil, nil, 0
-	l.query, l.hits, l.typing = "", nil, false
-	l.drawn = drawn{}
-	l.follow = true
+	*l = logs{source: source, follow: true, wrap: l.wrap, turn: l.turn}
 	return l.begin(m)
 }
 

@@ -165,6 +165,14 @@ func (m *model) place() place {
 	return m.view
 }
 
+// show goes to a view; what only the one before needs ends.
+func (m *model) show(view place) {
+	if view != onLogs && view != onDetails {
+		m.logs.end()
+	}
+	m.view = view
+}
+
 // hasBox is whether there is a box to show; one whose making was cut off is none.
 func (m *model) hasBox() bool {
 	return m.known.Exists && (m.known.Ready || whyBusy(m) != "")

@@ -72,12 +72,25 @@ func (m *model) nextLines(w int) []string {
 		parts = append(parts, m.theme.key.Render(fmt.Sprint(i+1))+" "+s.text)
 	}
 	if len(parts) == 0 {
-		return []string{m.theme.dim.Render("nothing needs doing")}
+		return []string{m.theme.dim.Render(m.nothing())}
 	}
 	if line := strings.Join(parts, "   "); ansi.StringWidth(line) <= w {
 		return []string{line}
 	}
 	return parts
+}
+
+// nothing says why there is nothing to do.
+func (m *model) nothing() string {
+	switch st := m.status(); {
+	case st.Busy != "":
+		return "wait for the other command to end"
+	case st.State == "starting":
+		return "wait: the box is booting"
+	case !st.Live:
+		return "wait for the box to answer"
+	}
+	return "nothing needs doing"
 }
 
 // follow does a suggestion.

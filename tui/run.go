@@ -28,7 +28,8 @@ func (m *model) begin(v verb) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(m.ctx)
 	o := &operation{verb: v, box: m.name(), begun: m.now(), cancel: cancel, feed: newFeed(mergeEvents), done: make(chan struct{})}
-	m.op, m.view = o, onOperation
+	m.op = o
+	m.show(onOperation)
 	go func() {
 		defer m.tasks.wg.Done()
 		defer cancel()
@@ -135,7 +136,7 @@ func (m *model) dismiss() tea.Cmd {
 	if !m.running() {
 		m.op = nil
 	}
-	m.view = onDashboard
+	m.show(onDashboard)
 	return m.pollNow()
 }
 

@@ -265,6 +265,40 @@ func TestUnreadErrorIsTold(t *testing.T) {
 	}
 }
 
+// The log below the details of a component is read as long as it is shown, and no longer.
+func TestDetailsReadTheLog(t *testing.T) {
+	for _, leave := range []string{"esc", "d", "v"} {
+		f := withStatus(running())
+		m := on(f)
+		press(m, "G", "enter")
+		if m.logs.source != "executor" || m.logs.cancel == nil {
+			t.Fatalf("the log of executor is not read: %s", m.logs.source)
+		}
+		if press(m, leave); m.logs.cancel != nil {
+			t.Errorf("%s leaves it reading", leave)
+		}
+	}
+}
+
+func TestMouse(t *testing.T) {
+	for _, w := range []int{60, 80, 120} {
+		m := on(withStatus(running()))
+		m.update(sized(w, 24))
+		row := slices.IndexFunc(strings.Split(screen(m), "\n"), func(line string) bool { return strings.Contains(line, "codex ") })
+		m.update(tea.MouseClickMsg{X: w - 10, Y: row, Button: tea.MouseLeft})
+		if !strings.Contains(screen(m), "▸ codex") {
+			t.Errorf("a click on line %d does not select codex:\n%s", row, screen(m))
+		}
+		m.update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+		if !strings.Contains(screen(m), "▸ node") {
+			t.Errorf("the wheel does not move:\n%s", screen(m))
+		}
+		if press(m, "m"); m.View().MouseMode != tea.MouseModeNone {
+			t.Error("m does not give the mouse back")
+		}
+	}
+}
+
 func TestGraceHasAnEnd(t *testing.T) {
 	g := newGrace(noon)
 	at := noon
