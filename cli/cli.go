@@ -117,8 +117,9 @@ func (a *app) root() *cobra.Command {
 			a.began = true
 			return a.prepare(cmd)
 		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.alone(cmd) },
 	}
-	a.dashboard(root)
+	dashboardFlags(root.Flags())
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFlag, "config", "", "path of hermes-box.yaml (default $HERMES_BOX_CONFIG, then ./hermes-box.yaml)")
 	flags.BoolVar(&a.json, "json", false, "print the result as one JSON object")

@@ -212,7 +212,7 @@ func whyNotCancel(m *model) string {
 func whyNotSignIn(m *model) string {
 	for _, c := range m.status().Components {
 		if c.State == protocol.SetupRequired && signIn[c.Name] != "" {
-			return "not in the dashboard yet: " + signIn[c.Name]
+			return "not in the dashboard yet: " + m.typed(signIn[c.Name])
 		}
 	}
 	return "not in the dashboard yet; nothing asks for it"

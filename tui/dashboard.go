@@ -59,7 +59,7 @@ func (m *model) dashboardView(w, h int) []string {
 func (m *model) causes(w int) (out []string) {
 	t, st := m.theme, m.status()
 	add := func(s string) {
-		for i, line := range wrapped(clean(s), w-2) {
+		for i, line := range wrapped(m.typed(clean(s)), w-2) {
 			if i == 2 {
 				break
 			}

@@ -127,7 +127,7 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 		}
 	}
 	if c.State == protocol.SetupRequired {
-		fact("sign in", signIn[c.Name])
+		fact("sign in", m.typed(signIn[c.Name]))
 	}
 	return out
 }

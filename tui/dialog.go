@@ -24,8 +24,8 @@ func (m *model) confirm(title, text string) *dialog {
 	return &dialog{title: title, text: text, yesLabel: "yes", no: "no"}
 }
 
-// typed is the question that only the name of the box answers.
-func (m *model) typed() *dialog {
+// byName is the question that only the name of the box answers.
+func (m *model) byName() *dialog {
 	in := textinput.New()
 	in.Prompt = ""
 	in.CharLimit = 64

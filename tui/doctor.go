@@ -69,7 +69,7 @@ func (m *model) aboutCheck(w int) []string {
 	}
 	out := wrapped(clean(check.Evidence), w)
 	if check.Repair != "" && check.Verdict != ops.Pass {
-		for i, line := range wrapped(clean(check.Repair), w-2) {
+		for i, line := range wrapped(m.typed(clean(check.Repair)), w-2) {
 			if i == 0 {
 				line = m.theme.warn.Render("→ ") + line
 			} else {
@@ -85,7 +85,7 @@ func (m *model) aboutCheck(w int) []string {
 // copyRepair puts the repair of the selected check on the clipboard.
 func (m *model) copyRepair() tea.Cmd {
 	check, _ := m.check()
-	return m.copy(check.Repair)
+	return m.copy(m.typed(check.Repair))
 }
 
 func whyNoRepair(m *model) string {

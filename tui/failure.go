@@ -45,7 +45,7 @@ func (f *failure) key(m *model, name string) tea.Cmd {
 		if text == "" {
 			text = f.err.Error()
 		}
-		return m.copy(text)
+		return m.copy(m.typed(text))
 	case "up", "k":
 		f.top--
 	case "down", "j":
@@ -59,20 +59,21 @@ func (f *failure) key(m *model, name string) tea.Cmd {
 }
 
 // hint is what to do about an error, in lines of w cells; nil if there is none.
-func (t theme) hint(err error, w int) []string {
-	hint := clean(fault.HintOf(err))
+func (m *model) hint(err error, w int) []string {
+	hint := m.typed(clean(fault.HintOf(err)))
 	if hint == "" {
 		return nil
 	}
 	out := wrapped("hint: "+hint, w)
-	out[0] = t.warn.Render("hint:") + strings.TrimPrefix(out[0], "hint:")
+	out[0] = m.theme.warn.Render("hint:") + strings.TrimPrefix(out[0], "hint:")
 	return out
 }
 
 // view is the inside of the overlay: w cells, at most h lines.
-func (f *failure) view(t theme, w, h int) []string {
+func (f *failure) view(m *model, w, h int) []string {
+	t := m.theme
 	text := wrapped(clean(f.err.Error()), w)
-	if hint := t.hint(f.err, w); hint != nil {
+	if hint := m.hint(f.err, w); hint != nil {
 		text = append(append(text, ""), hint...)
 	}
 	if f.output != "" {

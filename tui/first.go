@@ -101,7 +101,7 @@ func (m *model) remedy(repair string, w int) []string {
 		return nil
 	}
 	var out []string
-	for i, line := range wrapped(clean(repair), w-8) {
+	for i, line := range wrapped(m.typed(clean(repair)), w-8) {
 		mark := "     "
 		if i == 0 {
 			mark = "   " + m.theme.warn.Render("→ ")

@@ -88,7 +88,7 @@ func (m *model) logsView(w, h int) []string {
 	var body []string
 	switch {
 	case len(lines) == 0 && l.err != nil:
-		body = append(wrapped(clean(l.err.Error()), w-4), t.hint(l.err, w-4)...)
+		body = append(wrapped(clean(l.err.Error()), w-4), m.hint(l.err, w-4)...)
 	case len(lines) == 0 && l.feed != nil:
 		body = append(body, t.dim.Render("reading..."))
 	case len(lines) == 0:

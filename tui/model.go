@@ -23,6 +23,9 @@ type model struct {
 	ascii bool
 	label string // beside the name of the box on every screen: "demo"
 
+	typed  func(string) string // a text with commands in it, as they are to be typed here
+	create bool                // begin with making the box
+
 	w, h  int
 	mouse bool
 	note  string // in place of the footer, until the next key
@@ -51,7 +54,7 @@ type model struct {
 func newModel(ctx context.Context, b Box) *model {
 	ctx, stop := context.WithCancel(ctx)
 	m := &model{box: b, ctx: ctx, stop: stop, tasks: &tasks{}, now: time.Now, after: after, theme: newTheme(""), keys: bindings(),
-		mouse: true, view: onDashboard, poll: newPoll()}
+		typed: func(s string) string { return s }, mouse: true, view: onDashboard, poll: newPoll()}
 	m.logs = newLogs()
 	m.known = b.Known()
 	return m
@@ -68,7 +71,13 @@ func bindings() []binding {
 }
 
 // Init asks for the live state; the first frame does not wait for it.
-func (m *model) Init() tea.Cmd { return tea.Batch(m.pollNow(), m.firstChecks()) }
+func (m *model) Init() tea.Cmd {
+	begin := m.pollNow()
+	if m.create && whyNotCreate(m) == "" {
+		return tea.Batch(begin, m.press(named(m.keys, "create")))
+	}
+	return tea.Batch(begin, m.firstChecks())
+}
 
 // Update changes the dashboard. It never waits: what takes time is a command.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return m, m.update(msg) }

@@ -234,7 +234,7 @@ func (m *model) outcomeLines(w, h int) []string {
 		}
 		out = append(out, fit(mark+l, w))
 	}
-	for _, l := range t.hint(o.err, w-2) {
+	for _, l := range m.hint(o.err, w-2) {
 		out = append(out, fit("  "+l, w))
 	}
 	if o.output != "" {

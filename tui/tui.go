@@ -30,6 +30,9 @@ type Options struct {
 	Theme  string    // one of Themes; empty: the first
 	ASCII  bool      // nothing but ASCII
 	Label  string    // said beside the name of the box everywhere: "demo"
+	Create bool      // begin at once to make the box, where there is none
+	// Typed is a text for people with the commands in it as they are to be typed here; nil: as they are.
+	Typed func(string) string
 }
 
 // leaveBound is how long leaving waits for what is under way to be gone. A child that does not end by then goes with
@@ -44,7 +47,10 @@ const framesPerSecond = 36
 func Run(ctx context.Context, b Box, o Options) error {
 	m := newModel(ctx, b)
 	m.theme, m.label = newTheme(o.Theme), o.Label
-	m.ascii = o.ASCII || !utf8Locale(os.Getenv)
+	m.ascii, m.create = o.ASCII || !utf8Locale(os.Getenv), o.Create
+	if o.Typed != nil {
+		m.typed = o.Typed
+	}
 	if w, h, err := term.GetSize(o.Out.Fd()); err == nil {
 		m.w, m.h = w, h // so that the first frame is whole
 	}
@@ -80,7 +86,7 @@ func (m *model) tellUnread(out io.Writer) {
 	}
 	fmt.Fprintf(out, "hermes-box: %s\n", clean(f.err.Error()))
 	if hint := fault.HintOf(f.err); hint != "" {
-		fmt.Fprintf(out, "hint: %s\n", clean(hint))
+		fmt.Fprintf(out, "hint: %s\n", m.typed(clean(hint)))
 	}
 }
 

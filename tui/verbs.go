@@ -70,7 +70,7 @@ func verbs() []verb {
 			done:  "is gone",
 			next:  "enter goes on; what was downloaded is kept",
 			undo:  "What is removed already stays removed; destroying it again ends it.",
-			ask:   func(m *model) *dialog { return m.typed() },
+			ask:   func(m *model) *dialog { return m.byName() },
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Destroy(ctx, sink) },
 		},
 	}

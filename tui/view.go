@@ -117,7 +117,7 @@ func (m *model) overlaid(lines []string) []string {
 	switch {
 	case m.failure != nil:
 		title := m.theme.bad.Render("✗ " + m.failure.what + " failed")
-		return m.over(lines, title, w, m.failure.view(m.theme, w-4, h-2))
+		return m.over(lines, title, w, m.failure.view(m, w-4, h-2))
 	case m.dialog != nil:
 		w = min(w, 64)
 		title := m.theme.title.Render(m.dialog.title)
