@@ -189,8 +189,12 @@ func (m *model) componentLines(w, h int) []string {
 			mark, name = t.accent.Render("▸ "), t.title.Render(name)
 		}
 		line := mark + name + fit(versions(c), versionW)
-		if noteW >= 10 {
-			line += t.dim.Render(fit(m.remark(c), noteW-1)) + " "
+		if noteW > 0 {
+			remark := m.remark(c)
+			if ansi.StringWidth(remark) >= noteW {
+				remark = "" // half a word says nothing
+			}
+			line += t.dim.Render(fit(remark, noteW))
 		}
 		out = append(out, fit(line+m.componentState(c), w))
 	}

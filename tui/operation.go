@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -149,10 +150,14 @@ func (s *step) left() time.Duration {
 
 // timeLeft is left in words; empty if it cannot be told.
 func (s *step) timeLeft() string {
-	if left := s.left(); left > 0 {
-		return elapsed(max(left.Truncate(time.Second), time.Second)) + " left"
+	switch left := s.left(); {
+	case left <= 0:
+		return ""
+	case left < 10*time.Second:
+		return fmt.Sprintf("%.0fs left", max(1, left.Seconds()))
+	default:
+		return elapsed(left) + " left"
 	}
-	return ""
 }
 
 // phase notes where a component is, or what the guest does as a whole.

@@ -111,9 +111,17 @@ func (m *model) stepLines(w, h int) []string {
 	return out[:max(0, min(h, len(out)))]
 }
 
+// titleWidth is the column of the titles: as wide as the longest, but it leaves room for how far a step is.
+func (o *operation) titleWidth(w int) int {
+	longest := 0
+	for _, s := range o.steps {
+		longest = max(longest, ansi.StringWidth(s.title))
+	}
+	return max(0, min(longest+2, w-2-16))
+}
+
 func (m *model) stepLine(s *step, w int) string {
-	t := m.theme
-	const titleW = 32
+	t, titleW := m.theme, m.op.titleWidth(w)
 	var mark, tail string
 	title := s.title
 	switch s.state {
@@ -134,7 +142,7 @@ func (m *model) stepLine(s *step, w int) string {
 	case stepUndone:
 		mark, tail = t.warn.Render("↩"), t.dim.Render("undone")
 	}
-	return fit(mark+" "+fit(title, min(titleW, w-2))+tail, w)
+	return fit(mark+" "+fit(title, titleW)+tail, w)
 }
 
 // stepProgress tells how far a running step is: bytes where they move, else what it is at.

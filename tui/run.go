@@ -69,6 +69,7 @@ func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 		return m.listen()
 	}
 	o.finish(b.err, m.now())
+	m.note = ""
 	if m.dialog != nil && m.dialog.aboutOperation {
 		m.dialog = nil
 	}

@@ -55,7 +55,11 @@ func (m *model) tooSmall() string {
 func (m *model) header(w int) string {
 	t, st := m.theme, m.status()
 	name := t.title.Render(m.name())
-	if m.label != "" {
+	switch m.label {
+	case "":
+	case m.name():
+		name = t.warn.Render(m.label)
+	default:
 		name = t.warn.Render(m.label) + " " + name
 	}
 	left := []string{name, t.state(st.State)}
