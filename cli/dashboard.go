@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"os/exec"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,20 @@ func (a *app) alone(cmd *cobra.Command) error {
 		return err
 	}
 	a.quiet = true // what is said of signals would be drawn over the screen
+	look := tui.Options{In: in, Out: out, Errors: a.stderr, Color: a.color, Theme: theme, ASCII: ascii}
+	if os.Getenv("SSH_CONNECTION") == "" {
+		look.Browse = browse
+	}
 	locate := func() (string, error) { return config.Locate(a.configFlag) }
-	return tui.Run(cmd.Context(), tui.On(h, locate), tui.Options{In: in, Out: out, Errors: a.stderr, Color: a.color, Theme: theme, ASCII: ascii})
+	return tui.Run(cmd.Context(), tui.On(h, locate), look)
+}
+
+// browse has the browser of this machine show an address.
+func browse(url string) error {
+	c := exec.Command(opener(), url)
+	if err := c.Start(); err != nil {
+		return err
+	}
+	go c.Wait() // some stay as long as the browser does
+	return nil
 }

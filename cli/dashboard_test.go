@@ -224,6 +224,17 @@ func TestDashboardUndoesAtASignal(t *testing.T) {
 	}
 }
 
+// A terminal that goes away ends it the same way.
+func TestDashboardUndoesWhenTheTerminalGoes(t *testing.T) {
+	m := newMachine(t)
+	d := m.creating()
+	d.HangUp()
+	d.Ends(20 * time.Second)
+	if left := m.left(); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // creating is a dashboard in whose create the VM boots and boots.
 func (m *machine) creating() *ttytest.Terminal {
 	m.t.Helper()
@@ -308,6 +319,39 @@ func TestDashboardWithoutColour(t *testing.T) {
 	}
 	d.Type("q")
 	left(t, d, 0)
+}
+
+// The flags and the variable that say how it looks.
+func TestDashboardLooks(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	for _, c := range []struct {
+		args  []string
+		env   string
+		shows string
+		color bool
+	}{
+		{nil, "HERMES_BOX_THEME=dark", "○ stopped", true},
+		{nil, "HERMES_BOX_THEME=light", "○ stopped", true},
+		{[]string{"--color=never"}, "", "○ stopped", false},
+		{[]string{"--color=always"}, "NO_COLOR=1", "○ stopped", true},
+		{[]string{"--ascii"}, "", "o stopped", true},
+	} {
+		cmd := m.cmd("", append([]string{"--quiet"}, c.args...)...)
+		cmd.Env = append(append(cmd.Env, ttytest.Env...), c.env)
+		d := ttytest.Start(t, cmd, 80, 24)
+		d.Shows(c.shows)
+		d.Type("q")
+		left(t, d, 0)
+		if got := colour.MatchString(d.Output()); got != c.color {
+			t.Errorf("%v %s: colour %v", c.args, c.env, got)
+		}
+	}
+	d := m.dashboard(80, 24, "HERMES_BOX_THEME=pink")
+	left(t, d, exitUsage)
+	if !strings.Contains(d.Output(), "ansi, dark or light") {
+		t.Error(d.Output())
+	}
 }
 
 // A terminal that can do nothing gets the status as text.

@@ -72,6 +72,8 @@ func viewBindings() []binding {
 			words: "diagnose check health repair fix problem", do: (*model).openDoctor},
 		{id: "drift", keys: []string{"v"}, label: "drift", rank: 8, effect: "the lock against what is applied, and what meeting it takes", in: onDashboard | onDetails,
 			words: "difference outdated changes lock", do: open(onDrift)},
+		{id: "portal", keys: []string{"p"}, label: "portal", effect: "open Executor's portal in the browser, or with hermes selected its dashboard", in: onDashboard | onDetails,
+			words: "open browser web url executor dashboard address", why: whyNoPortal, do: (*model).portal},
 		{id: "sign-in", keys: []string{"w"}, label: "sign in", rank: 7, effect: "sign in to the agents, step by step", in: onDashboard,
 			words: "login auth account walkthrough token", why: whyNotSignIn, do: func(*model) tea.Cmd { return nil }},
 		{id: "operation", keys: []string{"o"}, label: "operation", effect: "back to the operation that is under way", in: withBox | onFirst,

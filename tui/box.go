@@ -25,6 +25,8 @@ type Box interface {
 	// Doctor makes the checks, each handed over as it is made. On a host without the box they are those of create.
 	Doctor(ctx context.Context, each func(ops.Check)) error
 	Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error
+	// Open is the address of a service of a running box: executor or dashboard.
+	Open(ctx context.Context, service string) (string, error)
 	// Attach is the command that hands the terminal to the box, not started.
 	Attach(ctx context.Context) (*exec.Cmd, error)
 }
@@ -128,6 +130,14 @@ func (o onHost) Logs(ctx context.Context, source string, lines int, follow bool,
 		return err
 	}
 	return b.Logs(ctx, source, lines, follow, out)
+}
+
+func (o onHost) Open(ctx context.Context, service string) (string, error) {
+	b, err := o.open()
+	if err != nil {
+		return "", err
+	}
+	return b.Open(ctx, service)
 }
 
 func (o onHost) Attach(ctx context.Context) (*exec.Cmd, error) {

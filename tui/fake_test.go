@@ -87,6 +87,11 @@ func (f *fake) Logs(ctx context.Context, source string, lines int, follow bool, 
 	return f.logErr
 }
 
+func (f *fake) Open(_ context.Context, service string) (string, error) {
+	f.note("open:" + service)
+	return "http://127.0.0.1:4788/", nil
+}
+
 func (f *fake) Attach(ctx context.Context) (*exec.Cmd, error) {
 	f.note("attach")
 	if f.attach != nil {

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -25,6 +26,7 @@ type model struct {
 
 	typed  func(string) string // a text with commands in it, as they are to be typed here
 	create bool                // begin with making the box
+	browse func(string) error  // shows an address to the person; nil: there is no browser
 
 	w, h  int
 	mouse bool
@@ -66,8 +68,7 @@ func after(d time.Duration, msg tea.Msg) tea.Cmd {
 
 // bindings is the one table of keys.
 func bindings() []binding {
-	all := append(moveBindings(), verbBindings()...)
-	return append(append(all, viewBindings()...), commonBindings()...)
+	return slices.Concat(moveBindings(), viewBindings(), verbBindings(), commonBindings())
 }
 
 // Init asks for the live state; the first frame does not wait for it.
@@ -114,6 +115,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.logs.took(m, msg)
 	case rereadMsg:
 		return m.logs.reread(m, msg)
+	case portalMsg:
+		return m.opened(msg)
 	case attachMsg:
 		return m.attached(msg)
 	case detachMsg:

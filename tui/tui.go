@@ -25,12 +25,13 @@ import (
 type Options struct {
 	In     *os.File
 	Out    *os.File
-	Errors io.Writer // what is told once the dashboard is gone
-	Color  string    // auto, always or never
-	Theme  string    // one of Themes; empty: the first
-	ASCII  bool      // nothing but ASCII
-	Label  string    // said beside the name of the box everywhere: "demo"
-	Create bool      // begin at once to make the box, where there is none
+	Errors io.Writer              // what is told once the dashboard is gone
+	Color  string                 // auto, always or never
+	Theme  string                 // one of Themes; empty: the first
+	ASCII  bool                   // nothing but ASCII
+	Label  string                 // said beside the name of the box everywhere: "demo"
+	Create bool                   // begin at once to make the box, where there is none
+	Browse func(url string) error // shows an address in a browser; nil: there is none here
 	// Typed is a text for people with the commands in it as they are to be typed here; nil: as they are.
 	Typed func(string) string
 }
@@ -48,6 +49,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 	m := newModel(ctx, b)
 	m.theme, m.label = newTheme(o.Theme), o.Label
 	m.ascii, m.create = o.ASCII || !utf8Locale(os.Getenv), o.Create
+	m.browse = o.Browse
 	if o.Typed != nil {
 		m.typed = o.Typed
 	}

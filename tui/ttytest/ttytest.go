@@ -202,3 +202,6 @@ func (t *Terminal) Mode(n int) bool {
 	defer t.mu.Unlock()
 	return t.modes[n]
 }
+
+// HangUp takes the terminal away, as closing its window does.
+func (t *Terminal) HangUp() { t.tty.Close() }
