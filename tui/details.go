@@ -19,8 +19,12 @@ type details struct{ top int }
 
 // probes are how the health of a component is found out.
 var probes = map[string]string{
-	"node": "node --version", "uv": "uv --version", "claude": "claude --version, and whether it is logged in",
-	"codex": "codex --version, and whether it is logged in", "hermes": "hermes.service and its gateway", "executor": "executor.service and GET /api/health",
+	"node":     "node --version",
+	"uv":       "uv --version",
+	"claude":   "claude --version, and whether it is logged in",
+	"codex":    "codex --version, and whether it is logged in",
+	"hermes":   "hermes.service and its gateway",
+	"executor": "executor.service and GET /api/health",
 }
 
 // openDetails shows the selected component, with the end of its log where it has one.
@@ -180,10 +184,4 @@ func or(s, other string) string {
 		return other
 	}
 	return s
-}
-
-// scroll moves in the details.
-func (m *model) scroll(by int) tea.Cmd {
-	m.details.top = max(0, m.details.top+by)
-	return nil
 }

@@ -55,8 +55,8 @@ func (m *model) driftView(w, h int) []string {
 		out = append(out, t.good.Render("✓ ")+"What is applied is what the lock and the config say.")
 	default:
 		out = append(out, "")
-		for _, line := range wrapped("An update replaces components and keeps the system; a rebuild replaces the system and keeps the data disk. "+
-			"start installs nothing: the box goes on as it is.", w-4) {
+		for _, line := range wrapped("An update replaces components and keeps the system; a rebuild replaces the system and keeps the data "+
+			"disk. start installs nothing: the box goes on as it is.", w-4) {
 			out = append(out, t.dim.Render(line))
 		}
 	}

@@ -44,8 +44,8 @@ func (m *model) firstView(w, h int) []string {
 		"Its system can be thrown away at any time; your work and your logins live on a disk of their own that stays.")
 	gap()
 	if m.known.Err == nil && h >= 20 {
-		text(t.title.Render("create") + " makes " + m.name() + ": " + m.known.Machine + ". It fetches what the lock names, boots the VM, installs, " +
-			"and proves that everything works. If anything fails, all of it is removed again.")
+		text(t.title.Render("create") + " makes " + m.name() + ": " + m.known.Machine + ". It fetches what the lock names, boots the VM, " +
+			"installs, and proves that everything works. If anything fails, all of it is removed again.")
 		gap()
 	}
 	out = append(out, m.missing(w, h-len(out)-2)...)

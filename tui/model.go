@@ -68,7 +68,8 @@ func after(d time.Duration, msg tea.Msg) tea.Cmd {
 
 // bindings is the one table of keys.
 func bindings() []binding {
-	return slices.Concat(moveBindings(), viewBindings(), verbBindings(), commonBindings())
+	return slices.Concat(moveBindings(), viewBindings(), verbBindings(), operationBindings(), logBindings(), doctorBindings(),
+		commonBindings())
 }
 
 // Init asks for the live state; the first frame does not wait for it.
@@ -130,10 +131,14 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.note = ""
 	m.poll.wake()
 	name := k.String()
-	if name == "ctrl+z" {
-		return tea.Suspend
-	}
 	switch {
+	case name == "ctrl+z":
+		return tea.Suspend
+	case m.small(): // nothing is done that cannot be seen
+		if (name == "q" || name == "ctrl+c") && !m.running() {
+			return m.quit()
+		}
+		return nil
 	case m.attaching != nil: // the terminal is about to go: nothing else is to be begun
 		if name == "esc" || name == "ctrl+c" || name == "q" {
 			m.attaching()

@@ -15,7 +15,7 @@ import (
 func (m *model) operationView(w, h int) []string {
 	o := m.op
 	if o == nil {
-		return m.theme.ruled(m.theme.title.Render("no operation"), w, h, []string{"", "Nothing has been done since this dashboard was opened."})
+		return m.theme.ruled(m.theme.title.Render("no operation"), w, h, nil)
 	}
 	end := m.outcomeLines(w, h)
 	switch {
@@ -59,7 +59,8 @@ func (m *model) wideOperation(w, h int, end []string) []string {
 			}
 		}
 	}
-	out := beside(m.theme.panel(m.planTitle(), w-gridW, top, m.stepLines(w-gridW-4, top-2)), m.theme.panel(m.theme.title.Render("software")+"   "+m.phaseHead(), gridW, top, side))
+	out := beside(m.theme.panel(m.planTitle(), w-gridW, top, m.stepLines(w-gridW-4, top-2)),
+		m.theme.panel(m.theme.title.Render("software")+"   "+m.phaseHead(), gridW, top, side))
 	rest := h - len(end) - len(out)
 	out = append(out, m.theme.panel(m.theme.title.Render("log"), w, rest, tailOf(o.log, rest-2))...)
 	return append(out, end...)

@@ -56,7 +56,8 @@ func Run(ctx context.Context, b Box, o Options) error {
 	if w, h, err := term.GetSize(o.Out.Fd()); err == nil {
 		m.w, m.h = w, h // so that the first frame is whole
 	}
-	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}
+	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithContext(ctx), tea.WithoutSignalHandler(),
+		tea.WithFPS(framesPerSecond)}
 	switch o.Color {
 	case "never":
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))

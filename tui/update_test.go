@@ -283,6 +283,20 @@ func TestDetailsReadTheLog(t *testing.T) {
 	}
 }
 
+// In a terminal too small to show what would be done, nothing is.
+func TestNothingIsDoneUnseen(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	m.update(sized(40, 10))
+	drain(m, press(m, "S", "y", "X"))
+	if m.dialog != nil || f.did("stop") {
+		t.Error("something is done that cannot be seen")
+	}
+	if press(m, "q") == nil || m.ctx.Err() == nil {
+		t.Error("q does not leave")
+	}
+}
+
 func TestMouse(t *testing.T) {
 	for _, w := range []int{60, 80, 120} {
 		m := on(withStatus(running()))

@@ -59,7 +59,8 @@ func verbs() []verb {
 			next: "enter goes on; s starts it again",
 			undo: "There is nothing to undo.",
 			ask: func(m *model) *dialog {
-				return m.confirm("Cut "+m.name()+" off?", "The box is not asked: what it has not written to its disks yet is lost. For a box that no longer answers.")
+				return m.confirm("Cut "+m.name()+" off?", "The box is not asked: what it has not written to its disks yet is lost. "+
+					"For a box that no longer answers.")
 			},
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Stop(ctx, true, sink) },
 		},

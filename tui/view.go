@@ -30,8 +30,8 @@ func (m *model) frame() string {
 		return ""
 	}
 	var lines []string
-	if m.w < leastWidth || m.h < leastHeight {
-		lines = []string{m.tooSmall()}
+	if m.small() {
+		lines = []string{m.smallView()}
 	} else {
 		lines = append([]string{m.header(m.w)}, m.body(m.w, m.h-2)...)
 		lines = append(lines, m.footer(m.w))
@@ -47,7 +47,14 @@ func (m *model) frame() string {
 	return frame
 }
 
-func (m *model) tooSmall() string {
+// small is whether the terminal is too small to lay anything out.
+func (m *model) small() bool { return m.w < leastWidth || m.h < leastHeight }
+
+func (m *model) smallView() string {
+	if m.running() {
+		done, all := m.op.at()
+		return fmt.Sprintf("%s %d of %d; needs %dx%d", m.op.verb.id, done, all, leastWidth, leastHeight)
+	}
 	return fmt.Sprintf("%s %s; needs %dx%d; q quits", m.name(), m.status().State, leastWidth, leastHeight)
 }
 
