@@ -23,7 +23,8 @@ func dashboardFlags(flags *pflag.FlagSet) {
 func (a *app) alone(cmd *cobra.Command) error {
 	in, inOK := a.stdin.(*os.File)
 	out, outOK := a.stdout.(*os.File)
-	if a.json || a.events || !inOK || !outOK || !isTerminal(in) || !isTerminal(out) || os.Getenv("TERM") == "dumb" {
+	plain := os.Getenv("TERM") == "dumb" || os.Getenv("ACCESSIBLE") != "" // a screen reader cannot follow a screen that is redrawn
+	if plain || a.json || a.events || !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
 		return a.runStatus(cmd.Context())
 	}
 	theme := os.Getenv("HERMES_BOX_THEME")

@@ -358,10 +358,12 @@ func TestDashboardLooks(t *testing.T) {
 func TestDashboardOnADumbTerminal(t *testing.T) {
 	m := newMachine(t)
 	m.finished()
-	d := m.dashboard(80, 24, "TERM=dumb")
-	left(t, d, 0)
-	if out := d.Output(); strings.Contains(out, "\x1b") || !strings.Contains(out, "main  ○ stopped") {
-		t.Errorf("%q", out)
+	for env, escapes := range map[string]bool{"TERM=dumb": false, "ACCESSIBLE=1": true} {
+		d := m.dashboard(80, 24, env)
+		left(t, d, 0)
+		if out := d.Output(); strings.Contains(out, "\x1b[?") || strings.Contains(out, "\x1b") != escapes || !strings.Contains(out, "○ stopped") {
+			t.Errorf("%s: %q", env, out)
+		}
 	}
 }
 

@@ -83,22 +83,27 @@ func (d *dialog) agree(m *model) tea.Cmd {
 	return d.yes(m)
 }
 
-// view is the inside of the dialog, w cells wide.
-func (d *dialog) view(t theme, w int) []string {
-	out := append(wrapped(clean(d.text), w), "")
+// view is the inside of the dialog: w cells, at most h lines. What is to be answered is never what has no room.
+func (d *dialog) view(t theme, w, h int) []string {
+	answer := append([]string{""}, d.answer(t, w)...)
+	text := wrapped(clean(d.text), w)
+	return append(text[:max(0, min(len(text), h-len(answer)))], answer...)
+}
+
+// answer is where the answer is given.
+func (d *dialog) answer(t theme, w int) []string {
 	if d.input != nil {
-		d.input.SetWidth(max(1, w-4))
-		out = append(out, t.accent.Render("> ")+d.input.View())
+		wrong := ""
 		if d.wrong != "" {
-			out = append(out, t.warn.Render("! "+d.wrong))
-		} else {
-			out = append(out, "")
+			wrong = t.warn.Render("! " + d.wrong)
 		}
-		return append(out, t.key.Render("enter")+" "+d.yesLabel+"   "+t.key.Render("esc")+" "+d.no)
+		d.input.SetWidth(max(1, w-4))
+		return []string{t.accent.Render("> ") + d.input.View(), wrong,
+			t.key.Render("enter") + " " + d.yesLabel + "   " + t.key.Render("esc") + " " + d.no}
 	}
 	yes, no := "  y "+d.yesLabel, t.accent.Render("▸ n "+d.no)
 	if d.chosen {
 		yes, no = t.accent.Render("▸ y "+d.yesLabel), "  n "+d.no
 	}
-	return append(out, no+"   "+yes)
+	return []string{no + "   " + yes}
 }

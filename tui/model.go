@@ -216,6 +216,9 @@ func (m *model) name() string {
 // learn takes in what the host's files say.
 func (m *model) learn(k Known) tea.Cmd {
 	had := m.hasBox()
+	if k.Name != m.known.Name { // the config has been edited: this is another box
+		m.live = nil
+	}
 	m.known = k
 	if !k.Exists {
 		m.live = nil

@@ -70,6 +70,9 @@ func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 	}
 	o.finish(b.err, m.now())
 	m.note = ""
+	if b.err == nil && m.view != onOperation {
+		_, m.note = o.outcome()
+	}
 	if m.dialog != nil && m.dialog.aboutOperation {
 		m.dialog = nil
 	}

@@ -56,7 +56,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 	if w, h, err := term.GetSize(o.Out.Fd()); err == nil {
 		m.w, m.h = w, h // so that the first frame is whole
 	}
-	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithContext(ctx), tea.WithoutSignalHandler(),
+	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(),
 		tea.WithFPS(framesPerSecond)}
 	switch o.Color {
 	case "never":
@@ -64,7 +64,10 @@ func Run(ctx context.Context, b Box, o Options) error {
 	case "always":
 		options = append(options, tea.WithColorProfile(max(colorprofile.ANSI, colorprofile.Env(withoutNoColor(os.Environ())))))
 	}
-	_, err := tea.NewProgram(m, options...).Run()
+	p := tea.NewProgram(m, options...)
+	// A context of the program itself would end it at once: it would not take back all that it has asked the terminal for.
+	defer context.AfterFunc(ctx, p.Quit)()
+	_, err := p.Run()
 	m.stop()
 	undone := m.undone(o.Errors)
 	m.tasks.wait(leaveBound)

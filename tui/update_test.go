@@ -297,6 +297,31 @@ func TestNothingIsDoneUnseen(t *testing.T) {
 	}
 }
 
+// However long what is said of it, the name can be typed.
+func TestDialogKeepsItsAnswer(t *testing.T) {
+	f := withStatus(running())
+	f.known.Config = "/srv/" + strings.Repeat("a-long-directory/", 30) + "hermes-box.yaml"
+	m := on(f)
+	m.update(sized(60, 16))
+	press(m, "X", "m", "a")
+	if s := screen(m); !strings.Contains(s, "> ma") || !strings.Contains(s, "enter destroy") {
+		t.Error(s)
+	}
+}
+
+// The end of an operation is told where the person is.
+func TestSuccessElsewhere(t *testing.T) {
+	f := withStatus(off("stopped"))
+	end := held(f)
+	m := on(f)
+	press(m, "s", "esc")
+	end <- nil
+	settle(t, m)
+	if s := screen(m); !strings.Contains(s, "main is running") {
+		t.Error(s)
+	}
+}
+
 func TestMouse(t *testing.T) {
 	for _, w := range []int{60, 80, 120} {
 		m := on(withStatus(running()))

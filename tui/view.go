@@ -135,7 +135,7 @@ func (m *model) overlaid(lines []string) []string {
 		if m.dialog.input != nil {
 			title = m.theme.bad.Render("! " + m.dialog.title)
 		}
-		return m.over(lines, title, w, m.dialog.view(m.theme, w-4))
+		return m.over(lines, title, w, m.dialog.view(m.theme, w-4, len(lines)-2))
 	case m.finder != nil:
 		w, h = min(m.w-4, 96), min(h, 26)
 		title := "keys"

@@ -183,8 +183,11 @@ func (t *Terminal) Restored() {
 	if t.screen.CursorHidden() {
 		t.t.Error("the cursor is left hidden")
 	}
-	if out := t.raw.String(); strings.Contains(out, "\x1b[>4;2m") && !strings.Contains(out[strings.LastIndex(out, "\x1b[>4;2m"):], "\x1b[>4") {
-		t.t.Error("modifyOtherKeys is left on")
+	out := t.raw.String()
+	for on, off := range map[string]string{"\x1b[>1u": "\x1b[<1u", "\x1b[>4;2m": "\x1b[>4m"} { // two ways to ask for more keys
+		if strings.LastIndex(out, off) < strings.LastIndex(out, on) {
+			t.t.Errorf("%q is not taken back", on)
+		}
 	}
 }
 
