@@ -117,10 +117,8 @@ func (a *app) openBox() (*ops.Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	var path string
-	if a.demo {
-		path = a.rehearsal.Config
-	} else if path, err = config.Locate(a.configFlag); err != nil {
+	path, err := a.configPath()
+	if err != nil {
 		return nil, err
 	}
 	b, err := h.Open(path)
@@ -129,6 +127,14 @@ func (a *app) openBox() (*ops.Box, error) {
 	}
 	a.box = b.Name()
 	return b, nil
+}
+
+// configPath is the config that is worked on; the host comes first.
+func (a *app) configPath() (string, error) {
+	if a.demo {
+		return a.rehearsal.Config, nil
+	}
+	return config.Locate(a.configFlag)
 }
 
 // Set by the test binary alone.

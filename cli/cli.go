@@ -133,18 +133,14 @@ func (a *app) root() *cobra.Command {
 			if version {
 				return a.printVersion()
 			}
-			if a.demo {
-				if err := a.firstDemo(cmd.Context()); err != nil {
-					return err
-				}
-			}
-			return a.runStatus(cmd.Context())
+			return a.alone(cmd)
 		},
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.Flags().BoolVar(&version, "version", false, "print the version of hermes-box")
+	dashboardFlags(root.Flags())
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFlag, "config", "", "path of hermes-box.yaml (default $HERMES_BOX_CONFIG, then ./hermes-box.yaml)")
 	flags.BoolVar(&a.json, "json", false, "print the result as one JSON object")

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hermes-box/ops/fault"
+	"hermes-box/tui"
+)
+
+// dashboardFlags are those of hermes-box without a verb.
+func dashboardFlags(flags *pflag.FlagSet) {
+	flags.Bool("ascii", false, "draw the dashboard in plain ASCII")
+	flags.StringArray("mirror", nil, "directory or base URL to ask first for artifacts, when the dashboard makes the box")
+}
+
+// alone is what hermes-box does without a verb: on a terminal the dashboard, else the status as text.
+func (a *app) alone(cmd *cobra.Command) error {
+	in, inOK := a.stdin.(*os.File)
+	out, outOK := a.stdout.(*os.File)
+	plain := os.Getenv("TERM") == "dumb" || os.Getenv("ACCESSIBLE") != "" // a screen reader cannot follow a screen that is redrawn
+	if plain || a.json || a.events || !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
+		if a.demo {
+			if err := a.firstDemo(cmd.Context()); err != nil {
+				return err
+			}
+		}
+		return a.runStatus(cmd.Context())
+	}
+	theme := os.Getenv("HERMES_BOX_THEME")
+	if theme != "" && !slices.Contains(tui.Themes, theme) {
+		return fault.New(fault.InvalidInput, "HERMES_BOX_THEME is %q: ansi, dark or light", theme).Hint("unset HERMES_BOX_THEME")
+	}
+	h, err := a.host()
+	if err != nil {
+		return err
+	}
+	mirrors, err := cmd.Flags().GetStringArray("mirror")
+	if err != nil {
+		return err
+	}
+	h.Mirrors = append(mirrors, h.Mirrors...)
+	ascii, err := cmd.Flags().GetBool("ascii")
+	if err != nil {
+		return err
+	}
+	a.quiet = true // what is said of signals would be drawn over the screen
+	look := tui.Options{In: in, Out: out, Errors: a.stderr, Color: a.color, Theme: theme, ASCII: ascii, Typed: a.typed}
+	if os.Getenv("SSH_CONNECTION") == "" {
+		look.Browse = browse
+	}
+	if a.demo {
+		look.Label, look.Create = "demo", true
+	}
+	return tui.Run(cmd.Context(), tui.On(h, a.configPath), look)
+}
+
+// browse has the browser of this machine show an address.
+func browse(url string) error {
+	c := exec.Command(opener(), url)
+	if err := c.Start(); err != nil {
+		return err
+	}
+	go c.Wait() // some stay as long as the browser does
+	return nil
+}

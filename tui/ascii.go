@@ -1,0 +1,45 @@
+package tui
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// plain is what stands for each glyph on a terminal without Unicode, one cell for one cell.
+var plain = map[rune]rune{
+	'●': '*', '○': 'o', '◦': '~', '◌': '.', '✓': 'v', '✗': 'x', '▸': '>',
+	'↑': '^', '↓': 'v', '→': '>', '←': '<', '↩': '<',
+	'·': '.', '…': '~', '–': '-', '×': 'x',
+	'┌': '+', '┐': '+', '└': '+', '┘': '+', '─': '-', '│': '|',
+	'█': '#', '▉': '#', '▊': '#', '▋': '#', '▌': '=', '▍': '-', '▎': '-', '▏': '-',
+	'▁': '_', '▂': '_', '▃': '.', '▄': '-', '▅': '=', '▆': '+', '▇': '#',
+}
+
+// toASCII rewrites a frame for a terminal without Unicode. What has no stand-in becomes as many question marks as it
+// has cells.
+func toASCII(frame string) string {
+	var b strings.Builder
+	for _, r := range frame {
+		switch p, ok := plain[r]; {
+		case r < utf8.RuneSelf:
+			b.WriteRune(r)
+		case ok:
+			b.WriteRune(p)
+		default:
+			b.WriteString(strings.Repeat("?", ansi.StringWidth(string(r))))
+		}
+	}
+	return b.String()
+}
+
+// utf8Locale tells whether the environment says that the terminal takes UTF-8. One that says nothing is taken to.
+func utf8Locale(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return true
+}

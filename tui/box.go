@@ -1,0 +1,155 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+
+	"hermes-box/ops"
+	"hermes-box/ops/config"
+	"hermes-box/ops/fault"
+	"hermes-box/ops/lock"
+)
+
+// Box is what the dashboard can do to a box. All but Known may take long and end with their context; they may be
+// called at the same time.
+type Box interface {
+	// Known reads the host's own files: no child process, no waiting.
+	Known() Known
+	Status(ctx context.Context) (*ops.Status, error)
+	Create(ctx context.Context, sink ops.Sink) error
+	Start(ctx context.Context, sink ops.Sink) error
+	Stop(ctx context.Context, force bool, sink ops.Sink) error
+	Destroy(ctx context.Context, sink ops.Sink) error
+	// Doctor makes the checks, each handed over as it is made. On a host without the box they are those of create.
+	Doctor(ctx context.Context, each func(ops.Check)) error
+	Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error
+	// Open is the address of a service of a running box: executor or dashboard.
+	Open(ctx context.Context, service string) (string, error)
+	// Attach is the command that hands the terminal to the box, not started.
+	Attach(ctx context.Context) (*exec.Cmd, error)
+}
+
+// Known is what the host knows of the box without asking anyone.
+type Known struct {
+	Err    error // the config cannot be read: the rest is empty
+	Name   string
+	Config string // path of hermes-box.yaml
+	Exists bool   // the host has a record of the box
+	Ready  bool   // its making came to an end
+	Lock   *lock.Lock
+	// Machine is what create makes, a line a person reads: "4 CPUs, 8GiB memory, ...".
+	Machine string
+	Status  *ops.Status
+}
+
+// On is the box that the config at the path says, on a host. Everything is read anew for each call, so that the
+// dashboard shows what other commands and editors have changed.
+func On(h *ops.Host, locate func() (string, error)) Box { return onHost{h, locate} }
+
+type onHost struct {
+	host   *ops.Host
+	locate func() (string, error)
+}
+
+func (o onHost) open() (*ops.Box, error) {
+	path, err := o.locate()
+	if err != nil {
+		return nil, err
+	}
+	return o.host.Open(path)
+}
+
+func (o onHost) Known() Known {
+	b, err := o.open()
+	if err != nil {
+		return Known{Err: err}
+	}
+	return Known{
+		Name: b.Name(), Config: b.Config.Path, Lock: b.Lock,
+		Exists: b.Record != nil, Ready: b.Record != nil && b.Record.Ready,
+		Machine: machine(b.Config.VM), Status: b.Known(),
+	}
+}
+
+func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.Status(ctx)
+}
+
+func (o onHost) Create(ctx context.Context, sink ops.Sink) error {
+	b, err := o.open()
+	if err == nil {
+		_, err = b.Create(ctx, sink)
+	}
+	return err
+}
+
+func (o onHost) Start(ctx context.Context, sink ops.Sink) error {
+	b, err := o.open()
+	if err == nil {
+		_, err = b.Start(ctx, sink)
+	}
+	return err
+}
+
+func (o onHost) Stop(ctx context.Context, force bool, sink ops.Sink) error {
+	b, err := o.open()
+	if err == nil {
+		_, err = b.Stop(ctx, force, sink)
+	}
+	return err
+}
+
+// Destroy is by force: the dashboard has had the name typed out.
+func (o onHost) Destroy(ctx context.Context, sink ops.Sink) error {
+	b, err := o.open()
+	if err == nil {
+		_, err = b.Destroy(ctx, true, sink)
+	}
+	return err
+}
+
+func (o onHost) Doctor(ctx context.Context, each func(ops.Check)) error {
+	b, err := o.open()
+	if err != nil {
+		each(ops.Check{ID: "config", Title: "config file", Verdict: ops.Fail, Evidence: err.Error(), Repair: fault.HintOf(err)})
+		return nil
+	}
+	b.Doctor(ctx, each)
+	return ctx.Err()
+}
+
+func (o onHost) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
+	b, err := o.open()
+	if err != nil {
+		return err
+	}
+	return b.Logs(ctx, source, lines, follow, out)
+}
+
+func (o onHost) Open(ctx context.Context, service string) (string, error) {
+	b, err := o.open()
+	if err != nil {
+		return "", err
+	}
+	return b.Open(ctx, service)
+}
+
+func (o onHost) Attach(ctx context.Context) (*exec.Cmd, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.Attach(ctx)
+}
+
+// machine is a VM in words.
+func machine(v config.VM) string {
+	return fmt.Sprintf("%d CPUs, %s of memory, a root disk of up to %s and a data disk of up to %s",
+		v.CPUs, config.FormatSize(v.Memory), config.FormatSize(v.RootDisk), config.FormatSize(v.DataDisk))
+}

@@ -1,0 +1,85 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/ops"
+)
+
+// hasDrifted is whether something else is applied than the lock says.
+func hasDrifted(c ops.ComponentStatus) bool {
+	return c.State == "drifted" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
+}
+
+// driftView sets the lock against what is applied: exactly h lines of w cells.
+func (m *model) driftView(w, h int) []string {
+	t, st := m.theme, m.status()
+	type row struct{ name, versions, how string }
+	var rows []row
+	for _, c := range m.components() {
+		if hasDrifted(c) {
+			rows = append(rows, row{c.Name, or(c.Applied, "none") + " → " + or(c.Desired, "none"), m.meets(c)})
+		}
+	}
+	for _, d := range st.Platform {
+		how := "met by a rebuild"
+		if strings.Contains(d.Reason, " ") {
+			how = d.Reason
+		}
+		rows = append(rows, row{d.Name, or(short(d.From), "none") + " → " + or(short(d.To), "none"), how})
+	}
+	nameW, versionsW := 0, 0
+	for _, r := range rows {
+		nameW, versionsW = max(nameW, len(r.name)+2), max(versionsW, ansi.StringWidth(r.versions)+2)
+	}
+	var out []string
+	for _, r := range rows {
+		line := t.warn.Render("↑ ") + fit(clean(r.name), nameW) + fit(clean(r.versions), versionsW)
+		if free := w - 4 - ansi.StringWidth(line); ansi.StringWidth(r.how) <= free {
+			out = append(out, line+t.dim.Render(clean(r.how)))
+		} else {
+			out = append(out, line)
+			for _, how := range wrapped(clean(r.how), w-8) {
+				out = append(out, "    "+t.dim.Render(how))
+			}
+		}
+	}
+	switch {
+	case st.LockError != "":
+		out = append(out, wrapped(clean(st.LockError), w-4)...)
+	case st.Guest == nil:
+		out = append(out, "What is applied is not known: the box has not answered yet.")
+	case len(out) == 0:
+		out = append(out, t.good.Render("✓ ")+"What is applied is what the lock and the config say.")
+	default:
+		out = append(out, "")
+		for _, line := range wrapped("An update replaces components and keeps the system; a rebuild replaces the system and keeps the data "+
+			"disk. start installs nothing: the box goes on as it is.", w-4) {
+			out = append(out, t.dim.Render(line))
+		}
+	}
+	title := t.title.Render("drift") + t.dim.Render("  lock and config against what is applied")
+	return m.scrolled(title, w, h, out)
+}
+
+func (m *model) meets(c ops.ComponentStatus) string {
+	d := m.wanted(c.Name)
+	if d == nil {
+		return c.Detail
+	}
+	var total int64
+	for _, a := range d.Artifacts {
+		total += a.Size
+	}
+	return "met by an update, " + size(total)
+}
+
+// short cuts a digest to what a person compares.
+func short(s string) string {
+	if kind, hex, ok := strings.Cut(s, ":"); ok && len(hex) > 12 {
+		return kind + ":" + hex[:12]
+	}
+	return s
+}

@@ -1,0 +1,226 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/lock"
+)
+
+// noon is when every test is.
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+func init() { time.Local = time.UTC }
+
+// fake is a box that does what a test says, and remembers what it was asked to do.
+type fake struct {
+	known  Known
+	status func(context.Context) (*ops.Status, error)
+	run    func(ctx context.Context, sink ops.Sink) error
+	checks []ops.Check
+	log    string
+	logErr error
+	attach func(context.Context) (*exec.Cmd, error)
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (f *fake) note(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, what)
+}
+
+func (f *fake) did(what string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Contains(strings.Join(f.asked, " "), what)
+}
+
+func (f *fake) Known() Known { return f.known }
+
+func (f *fake) Status(ctx context.Context) (*ops.Status, error) {
+	f.note("status")
+	if f.status != nil {
+		return f.status(ctx)
+	}
+	return f.known.Status, nil
+}
+
+func (f *fake) do(ctx context.Context, what string, sink ops.Sink) error {
+	f.note(what)
+	if f.run != nil {
+		return f.run(ctx, sink)
+	}
+	return nil
+}
+
+func (f *fake) Create(ctx context.Context, sink ops.Sink) error { return f.do(ctx, "create", sink) }
+func (f *fake) Start(ctx context.Context, sink ops.Sink) error  { return f.do(ctx, "start", sink) }
+func (f *fake) Stop(ctx context.Context, force bool, sink ops.Sink) error {
+	return f.do(ctx, fmt.Sprint("stop:", force), sink)
+}
+func (f *fake) Destroy(ctx context.Context, sink ops.Sink) error { return f.do(ctx, "destroy", sink) }
+
+func (f *fake) Doctor(ctx context.Context, each func(ops.Check)) error {
+	f.note("doctor")
+	for _, c := range f.checks {
+		each(c)
+	}
+	return ctx.Err()
+}
+
+func (f *fake) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
+	f.note("logs:" + source)
+	io.WriteString(out, f.log)
+	return f.logErr
+}
+
+func (f *fake) Open(_ context.Context, service string) (string, error) {
+	f.note("open:" + service)
+	return "http://127.0.0.1:4788/", nil
+}
+
+func (f *fake) Attach(ctx context.Context) (*exec.Cmd, error) {
+	f.note("attach")
+	if f.attach != nil {
+		return f.attach(ctx)
+	}
+	return nil, errors.New("nothing to attach to")
+}
+
+// desired is a lock of six components.
+func desired() *lock.Lock {
+	l := &lock.Lock{Schema: 1, Lima: lock.Lima{Version: "2.1.3"}, Arch: "arm64", Components: map[string]*lock.Component{}}
+	for i, v := range []string{"24.17.0", "0.13.8", "2.1.332", "0.171.0", "0.19.0", "1.5.9"} {
+		name := lock.Order[i]
+		l.Components[name] = &lock.Component{Version: v, Source: "pkg:npm/" + name + "@" + v, Artifacts: []lock.Artifact{
+			{Name: name + ".tgz", URL: "https://registry.example/" + name + ".tgz", Size: int64(i+1) * 37 << 20, Digest: "sha256:" + strings.Repeat("1a2b3c4d", 8)},
+		}}
+	}
+	return l
+}
+
+// running is the status of the box in the design: one drifted, one not signed in.
+func running() *ops.Status {
+	guest := &protocol.Status{OS: "ubuntu 26.04", Arch: "arm64", Uptime: 3*86400 + 4*3600, Now: noon.Format(time.RFC3339Nano), CPUs: 4, Load: 0.92,
+		Memory: protocol.Usage{Used: 3328 << 20, Total: 8 << 30}, Root: protocol.Usage{Used: 9 << 30, Total: 30 << 30}, Data: protocol.Usage{Used: 4 << 30, Total: 50 << 30}}
+	st := &ops.Status{Box: "main", State: "running", Live: true, Guest: guest, Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}
+	for i, applied := range []string{"24.17.0", "0.13.8", "2.1.332", "0.169.0", "0.19.0", "1.5.9"} {
+		name := lock.Order[i]
+		g := protocol.ComponentStatus{Name: name, Applied: applied, State: protocol.Healthy}
+		c := ops.ComponentStatus{Name: name, Applied: applied, Desired: desired().Components[name].Version, State: protocol.Healthy}
+		switch name {
+		case "claude":
+			g.State, g.Detail = protocol.SetupRequired, "not logged in"
+		case "codex":
+			g.Previous = "0.168.2"
+			c.Detail = "version"
+		case "hermes":
+			g.Service, g.Since, g.Detail = "active", 3*86400, "gateway up"
+		case "executor":
+			g.Service, g.Since, g.Detail = "active", 3*86400, "2 tools"
+		}
+		guest.Components = append(guest.Components, g)
+		c.State, c.Service, c.Since = g.State, g.Service, g.Since
+		if name == "codex" {
+			c.State = "drifted"
+		} else {
+			c.Detail = g.Detail
+		}
+		st.Components = append(st.Components, c)
+	}
+	return st
+}
+
+// off is the same box stopped, as it was last seen.
+func off(state string) *ops.Status {
+	st := running()
+	seen := noon.Add(-3 * time.Hour)
+	st.Live, st.State, st.Seen = false, state, &seen
+	for i := range st.Components {
+		st.Components[i].State, st.Components[i].Service, st.Components[i].Since = protocol.Stopped, "", 0
+	}
+	return st
+}
+
+func withStatus(st *ops.Status) *fake {
+	return &fake{known: Known{Name: "main", Config: "/srv/box/hermes-box.yaml", Exists: true, Ready: true, Lock: desired(),
+		Machine: "4 CPUs, 8GiB of memory, a root disk of up to 30GiB and a data disk of up to 50GiB", Status: st}}
+}
+
+func noBox() *fake {
+	f := withStatus(&ops.Status{Box: "main", State: "absent", Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}})
+	f.known.Exists, f.known.Ready = false, false
+	f.checks = healthyHost()
+	return f
+}
+
+func healthyHost() []ops.Check {
+	var all []ops.Check
+	for _, c := range [][3]string{
+		{"lock", "lock file", "sha256:9c1f0a77c0ffee00"}, {"platform", "platform", "darwin/arm64"}, {"lima", "Lima", "Lima 2.1.3"},
+		{"virtualization", "virtualization", "Apple Virtualization.framework"}, {"ssh", "ssh", "OpenSSH"}, {"path", "state directory", "/Users/me/.hermes-box"},
+		{"clock", "clock of this machine", "2026-06-15T12:00:00Z"}, {"vm-name", "VM name", "main is free"}, {"disk-name", "disk name", "main-data is free"},
+		{"ports", "ports", "4788 and 9119 are free"}, {"space", "disk space", "212.4 GiB free"},
+	} {
+		all = append(all, ops.Check{ID: c[0], Title: c[1], Verdict: ops.Pass, Evidence: c[2]})
+	}
+	return all
+}
+
+// testModel is a dashboard on a fake, at noon.
+func testModel(f *fake, w, h int) *model {
+	m := newModel(context.Background(), f)
+	m.now = func() time.Time { return noon }
+	m.after = func(time.Duration, tea.Msg) tea.Cmd { return nil }
+	m.w, m.h = w, h
+	return m
+}
+
+// drain runs a command and all that follow from it.
+func drain(m *model, cmd tea.Cmd) {
+	for todo := []tea.Cmd{cmd}; len(todo) > 0; todo = todo[1:] {
+		if todo[0] == nil {
+			continue
+		}
+		switch msg := todo[0]().(type) {
+		case tea.BatchMsg:
+			todo = append(todo, msg...)
+		default:
+			todo = append(todo, m.update(msg))
+		}
+	}
+}
+
+// press types keys, each as the terminal names it.
+func press(m *model, keys ...string) tea.Cmd {
+	var last tea.Cmd
+	for _, k := range keys {
+		last = m.update(key(k))
+	}
+	return last
+}
+
+func key(name string) tea.KeyPressMsg {
+	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
+		"left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd}
+	if code, ok := special[name]; ok {
+		return tea.KeyPressMsg{Code: code}
+	}
+	if rest, ok := strings.CutPrefix(name, "ctrl+"); ok {
+		return tea.KeyPressMsg{Code: []rune(rest)[0], Mod: tea.ModCtrl}
+	}
+	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+}

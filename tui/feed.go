@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// feedPace is the shortest time between two batches of a feed: about thirty frames a second, however much comes in.
+const feedPace = 33 * time.Millisecond
+
+// feed carries what a goroutine produces into Update, in batches, so that a flood of it never keeps a key waiting. Its
+// producer never waits.
+type feed[T any] struct {
+	merge func(queued []T, next T) []T // nil: append
+
+	mu     sync.Mutex
+	direct func(T) // set once there is no Update any more
+	queued []T
+	err    error
+	ended  bool
+	signal chan struct{} // holds one token while there is something new
+	last   time.Time
+}
+
+// batch is one delivery of a feed. After one with ended there is no other.
+type batch[T any] struct {
+	from  *feed[T]
+	items []T
+	ended bool
+	err   error
+}
+
+func newFeed[T any](merge func([]T, T) []T) *feed[T] {
+	return &feed[T]{merge: merge, signal: make(chan struct{}, 1)}
+}
+
+func (f *feed[T]) push(v T) {
+	f.mu.Lock()
+	switch {
+	case f.direct != nil:
+		f.direct(v)
+	case f.merge != nil:
+		f.queued = f.merge(f.queued, v)
+	default:
+		f.queued = append(f.queued, v)
+	}
+	f.mu.Unlock()
+	f.wake()
+}
+
+// divert hands what comes from now on to a function as it is pushed, and what has come already at once.
+func (f *feed[T]) divert(to func(T)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, v := range f.queued {
+		to(v)
+	}
+	f.queued, f.direct = nil, to
+}
+
+// end closes the feed with the outcome of what produced it.
+func (f *feed[T]) end(err error) {
+	f.mu.Lock()
+	f.ended, f.err = true, err
+	f.mu.Unlock()
+	f.wake()
+}
+
+func (f *feed[T]) wake() {
+	select {
+	case f.signal <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for something new. It is what a tea.Cmd does, one at a time.
+func (f *feed[T]) next(ctx context.Context) batch[T] {
+	if wait := feedPace - time.Since(f.last); wait > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return batch[T]{from: f, ended: true, err: ctx.Err()}
+	case <-f.signal:
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = time.Now()
+	b := batch[T]{f, f.queued, f.ended, f.err}
+	f.queued = nil
+	return b
+}

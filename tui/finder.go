@@ -1,0 +1,200 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/sahilm/fuzzy"
+)
+
+// finder lists what can be done and does what is chosen. As help it begins with all keys of this place; as palette it
+// has every action, and is for those who know what they want but not its key. Typing narrows both.
+type finder struct {
+	palette bool
+	query   string
+	list    list
+}
+
+func (m *model) openFinder(palette bool) tea.Cmd {
+	m.finder = &finder{palette: palette}
+	return nil
+}
+
+// found are the bindings that the query leaves, the best first.
+func (f *finder) found(m *model) []binding {
+	var all []binding
+	at := m.place()
+	for _, b := range m.keys {
+		if b.move && f.palette {
+			continue
+		}
+		if b.in&at != 0 {
+			all = append(all, b)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b binding) int { return order(a) - order(b) })
+	for _, b := range m.keys { // what is done elsewhere comes after
+		if b.in&at == 0 && !b.move && !slices.ContainsFunc(all, func(have binding) bool { return have.label == b.label }) {
+			b.why = elsewhere(b)
+			all = append(all, b)
+		}
+	}
+	if f.query == "" {
+		return all
+	}
+	type hit struct {
+		binding
+		score int
+	}
+	var hits []hit
+	for _, b := range all {
+		best, ok := 0, false
+		for _, text := range append([]string{b.label, b.effect}, strings.Fields(b.words)...) {
+			for _, match := range fuzzy.Find(f.query, []string{text}) {
+				score := match.Score
+				if strings.HasPrefix(strings.ToLower(text), strings.ToLower(f.query)) {
+					score += 100
+				}
+				if text == b.effect {
+					score -= 60 // letters strewn over a sentence
+				}
+				if !ok || score > best {
+					best, ok = score, true
+				}
+			}
+		}
+		if ok {
+			hits = append(hits, hit{b, best})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	out := make([]binding, len(hits))
+	for i, h := range hits {
+		out[i] = h.binding
+	}
+	return out
+}
+
+// order has what can be done before what moves.
+func order(b binding) int {
+	if b.move {
+		return 1
+	}
+	return 0
+}
+
+// elsewhere is why a binding of another place cannot be pressed here.
+func elsewhere(b binding) func(*model) string {
+	return func(m *model) string {
+		switch {
+		case !m.hasBox() && b.in&onFirst == 0:
+			return "there is no box yet"
+		case b.why != nil && b.why(m) != "":
+			return b.why(m)
+		case b.in&onDashboard != 0:
+			return "" // the palette goes there first
+		}
+		for at, name := range map[place]string{onLogs: "the logs", onDoctor: "doctor", onOperation: "an operation"} {
+			if b.in == at {
+				return "it is for " + name
+			}
+		}
+		return "not here"
+	}
+}
+
+func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	all := f.found(m)
+	switch name := k.String(); name {
+	case "esc", "ctrl+c":
+		if f.query != "" && !f.palette {
+			f.query, f.list = "", list{}
+			return nil
+		}
+		m.finder = nil
+	case "up", "ctrl+p":
+		f.list.move(-1, len(all))
+	case "down", "ctrl+n":
+		f.list.move(1, len(all))
+	case "pgup":
+		f.list.move(-10, len(all))
+	case "pgdown":
+		f.list.move(10, len(all))
+	case "backspace":
+		if r := []rune(f.query); len(r) > 0 {
+			f.query, f.list = string(r[:len(r)-1]), list{}
+		}
+	case "ctrl+u":
+		f.query, f.list = "", list{}
+	case "enter":
+		if f.list.at >= len(all) {
+			return nil
+		}
+		b := all[f.list.at]
+		m.finder = nil
+		if b.reason(m) == "" && b.in&m.place() == 0 && b.in&onDashboard != 0 {
+			m.show(onDashboard)
+		}
+		return m.press(b)
+	case "?":
+		if f.query == "" && !f.palette {
+			m.finder = nil
+			return nil
+		}
+		f.query += "?"
+	default:
+		if k.Text != "" {
+			f.query, f.list = f.query+k.Text, list{}
+		}
+	}
+	return nil
+}
+
+// view is the inside of the overlay: w cells, at most h lines.
+func (f *finder) view(m *model, w, h int) []string {
+	t := m.theme
+	prompt := t.accent.Render(": ") + clean(f.query) + t.match.Render(" ")
+	if !f.palette {
+		prompt = t.dim.Render("type to search, enter does it, esc closes")
+		if f.query != "" {
+			prompt = t.accent.Render("/ ") + clean(f.query) + t.match.Render(" ")
+		}
+	}
+	all := f.found(m)
+	out := []string{prompt}
+	const below = 3 // what the marked one does, in full
+	from, to := f.list.window(len(all), max(1, h-1-below))
+	for i := from; i < to; i++ {
+		b := all[i]
+		mark := "  "
+		if i == f.list.at {
+			mark = t.accent.Render("▸ ")
+		}
+		keys := make([]string, 0, 2)
+		for _, k := range b.keys[:min(2, len(b.keys))] {
+			keys = append(keys, shown(k))
+		}
+		key, label, effect := fit(strings.Join(keys, " "), 14), fit(b.label, 14), b.effect
+		if why := b.reason(m); why != "" {
+			out = append(out, fit(mark+t.dim.Render(key+label+"– "+why), w))
+			continue
+		}
+		out = append(out, fit(mark+t.key.Render(key)+label+t.dim.Render(effect), w))
+	}
+	if len(all) == 0 {
+		out = append(out, t.dim.Render(fmt.Sprintf("nothing is called %q; esc closes", clean(f.query))))
+		return out
+	}
+	for len(out) < h-below {
+		out = append(out, "")
+	}
+	about := all[f.list.at].effect
+	if why := all[f.list.at].reason(m); why != "" {
+		about += " – not now: " + why
+	}
+	out = append(out, t.border.Render(strings.Repeat("─", max(0, w))))
+	return append(out, wrapped(clean(about), w)[:]...)
+}

@@ -1,0 +1,192 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// first is the view where there is no box yet.
+type first struct{ checks checks }
+
+// firstChecks looks what this machine lacks.
+func (m *model) firstChecks() tea.Cmd {
+	if m.hasBox() {
+		return nil
+	}
+	return m.first.checks.begin(m)
+}
+
+// firstView says what a box is, what create does, and what is missing here: exactly h lines of w cells.
+func (m *model) firstView(w, h int) []string {
+	t := m.theme
+	var out []string
+	text := func(s string) {
+		for _, line := range wrapped(s, w-2) {
+			out = append(out, " "+line)
+		}
+	}
+	gap := func() {
+		if h >= 20 {
+			out = append(out, "")
+		}
+	}
+	if m.known.Err == nil {
+		out = append(out, m.causes(w)...)
+	}
+	gap()
+	text("A box is a virtual machine of your own for AI agents: Claude Code, Codex, Hermes Agent and Executor, with Node and uv. " +
+		"Its system can be thrown away at any time; your work and your logins live on a disk of their own that stays.")
+	gap()
+	if m.known.Err == nil && h >= 20 {
+		text(t.title.Render("create") + " makes " + m.name() + ": " + m.known.Machine + ". It fetches what the lock names, boots the VM, " +
+			"installs, and proves that everything works. If anything fails, all of it is removed again.")
+		gap()
+	}
+	out = append(out, m.missing(w, h-len(out)-2)...)
+	for len(out) < h-1 {
+		out = append(out, "")
+	}
+	return append(out[:max(0, h-1)], fit(" "+m.invitation(), w))
+}
+
+// missing is what was found out about this machine, in at most h lines: what it lacks, each with its remedy, then what
+// is there.
+func (m *model) missing(w, h int) []string {
+	t, c := m.theme, &m.first.checks
+	all := c.all
+	if m.known.Err != nil {
+		all = []ops.Check{{Title: "config file", Verdict: ops.Fail, Evidence: m.known.Err.Error(), Repair: fault.HintOf(m.known.Err)}}
+	}
+	head := t.title.Render("this machine")
+	bad := 0
+	var lines []string
+	has := " "
+	for _, check := range all {
+		if check.Verdict == ops.Pass {
+			has += t.good.Render("✓") + strings.ReplaceAll(" "+check.Title, " ", "\u00a0") + "   "
+			continue
+		}
+		if check.Verdict != ops.Warn {
+			bad++
+		}
+		lines = append(lines, " "+m.checkLine(check, w-1))
+		lines = append(lines, m.remedy(check.Repair, w)...)
+	}
+	switch {
+	case c.working():
+		head += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(all)))
+	case len(all) == 0:
+	case bad == 0:
+		head += t.good.Render("  ✓ has all it needs")
+	default:
+		head += t.warn.Render(fmt.Sprintf("  ! %d of %d checks fail", bad, len(all)))
+	}
+	if strings.TrimSpace(has) != "" {
+		for _, line := range wrapped(strings.TrimRight(has, " "), w-1) {
+			lines = append(lines, " "+strings.TrimLeft(strings.ReplaceAll(line, "\u00a0", " "), " "))
+		}
+	}
+	return t.ruled(head, w, max(0, min(h, len(lines)+1)), lines)
+}
+
+// remedy is the line below what is missing.
+func (m *model) remedy(repair string, w int) []string {
+	if repair == "" {
+		return nil
+	}
+	var out []string
+	for i, line := range wrapped(m.typed(clean(repair)), w-8) {
+		mark := "     "
+		if i == 0 {
+			mark = "   " + m.theme.warn.Render("→ ")
+		}
+		out = append(out, fit(mark+line, w))
+	}
+	return out
+}
+
+// invitation is the one key to begin with.
+func (m *model) invitation() string {
+	t := m.theme
+	if why := whyNotCreate(m); why != "" {
+		return t.dim.Render(why)
+	}
+	if len(m.first.checks.failed()) > 0 {
+		return t.key.Render("r") + " looks again once that is mended"
+	}
+	return t.key.Render("enter") + t.title.Render(" makes the box")
+}
+
+// checks are what doctor has found, as it finds it.
+type checks struct {
+	all    []ops.Check
+	list   list
+	feed   *feed[ops.Check]
+	cancel context.CancelFunc
+}
+
+// begin makes the checks anew; those of a run before are dropped.
+func (c *checks) begin(m *model) tea.Cmd {
+	c.end()
+	ctx, cancel := context.WithCancel(m.ctx)
+	f := newFeed[ops.Check](nil)
+	c.all, c.feed, c.cancel = nil, f, cancel
+	return tea.Batch(
+		m.tasks.do(func() tea.Msg {
+			f.end(m.box.Doctor(ctx, f.push))
+			return nil
+		}),
+		func() tea.Msg { return f.next(ctx) })
+}
+
+// end stops the checks that are under way.
+func (c *checks) end() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.feed, c.cancel = nil, nil
+}
+
+func (c *checks) working() bool { return c.feed != nil }
+
+func (c *checks) failed() (bad []ops.Check) {
+	for _, check := range c.all {
+		if check.Verdict == ops.Fail || check.Verdict == ops.Unknown {
+			bad = append(bad, check)
+		}
+	}
+	return bad
+}
+
+// checked takes in what doctor has found.
+func (m *model) checked(b batch[ops.Check]) tea.Cmd {
+	for _, c := range []*checks{&m.first.checks, &m.doctor.checks} {
+		if c.feed == nil || c.feed != b.from {
+			continue
+		}
+		c.all = append(c.all, b.items...)
+		if b.ended {
+			c.end()
+			return nil
+		}
+		f := c.feed
+		return func() tea.Msg { return f.next(m.ctx) }
+	}
+	return nil
+}
+
+// checkLine is a check on one line.
+func (m *model) checkLine(c ops.Check, w int) string {
+	return fit(fit(m.theme.verdict(c.Verdict), 11)+fit(c.Title, min(24, max(0, w-11)))+m.theme.dim.Render(firstLine(clean(c.Evidence))), w)
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}

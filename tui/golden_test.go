@@ -1,0 +1,243 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+	"hermes-box/ops/lock"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// scene is a view in a state.
+type scene struct {
+	name string
+	make func(w, h int) *model
+}
+
+// scenes are every view in every state that looks different.
+func scenes() []scene {
+	on := func(f *fake, after ...func(m *model)) func(w, h int) *model {
+		return func(w, h int) *model {
+			m := testModel(f, w, h)
+			m.poll.seen, m.poll.load = noon, []float64{0.1, 0.2, 0.6, 0.8, 0.35, 0.2, 0.23}
+			if m.known.Status != nil && m.known.Status.Live {
+				m.live = m.known.Status
+			}
+			for _, f := range after {
+				f(m)
+			}
+			return m
+		}
+	}
+	keys := func(names ...string) func(m *model) { return func(m *model) { press(m, names...) } }
+	checks := func(all []ops.Check) func(m *model) {
+		return func(m *model) { m.first.checks.all, m.doctor.checks.all = all, all }
+	}
+	logged := func(source string, lines ...string) func(m *model) {
+		return func(m *model) { m.view, m.logs.source, m.logs.lines = onLogs, source, lines }
+	}
+	noConfig := &fake{known: Known{Err: fault.New(fault.InvalidInput, "no config file hermes-box.yaml (from the current directory): no such file or directory").
+		Hint("printf 'schema: 1\\nname: main\\n' > hermes-box.yaml")}}
+	degraded := off("degraded")
+	degraded.Cause = "the VM runs on without its host agent, which has died; stop it and start it again"
+	busy := off("starting")
+	busy.Busy = "create is under way"
+	return []scene{
+		{"first", on(noBox(), checks(healthyHost()))},
+		{"first-checking", on(noBox(), checks(healthyHost()[:3]), func(m *model) { m.first.checks.feed = newFeed[ops.Check](nil) })},
+		{"first-missing", on(noBox(), checks(lackingHost()))},
+		{"first-no-config", on(noConfig)},
+		{"dashboard", on(withStatus(running()))},
+		{"dashboard-selected", on(withStatus(running()), keys("down", "down", "down"))},
+		{"dashboard-stopped", on(withStatus(off("stopped")))},
+		{"dashboard-unasked", on(withStatus(off("running")))},
+		{"dashboard-degraded", on(withStatus(degraded))},
+		{"dashboard-busy", on(withStatus(busy))},
+		{"dashboard-unknown", on(withStatus(&ops.Status{Box: "main", State: "starting", Cause: "it is booting", Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}))},
+		{"dashboard-hanging", on(withStatus(running()), func(m *model) {
+			m.poll.asking, m.poll.asked, m.poll.seen = true, noon.Add(-time.Minute), noon.Add(-time.Minute)
+		})},
+		{"operation", on(noBox(), creating(9, nil))},
+		{"operation-fetch", on(noBox(), creating(5, nil))},
+		{"operation-log", on(noBox(), creating(9, nil), keys("l"))},
+		{"operation-done", on(withStatus(running()), creating(13, nil))},
+		{"operation-failed", on(noBox(), creating(9, fault.New(fault.HealthFailed, "codex 0.171.0: smoke failed: codex --version says nothing").
+			Hint("hermes-box logs operations shows all of it").Detail("output", "thread 'main' panicked at src/main.rs:12\nnote: run with RUST_BACKTRACE=1\nexit status 101")))},
+		{"operation-background", on(noBox(), creating(9, nil), keys("esc"))},
+		{"cancel", on(noBox(), creating(9, nil), keys("x"))},
+		{"leave", on(noBox(), creating(9, nil), keys("q"))},
+		{"details", on(withStatus(running()), keys("down", "down", "down", "enter"))},
+		{"details-log", on(withStatus(running()), keys("down", "down", "down", "down", "enter"), func(m *model) { m.logs.lines = manyLines(60) })},
+		{"drift", on(withStatus(running()), keys("v"))},
+		{"logs", on(withStatus(running()), logged("hermes", manyLines(60)...))},
+		{"logs-search", on(withStatus(running()), logged("hermes", manyLines(60)...), keys("/", "4", "2", "enter"))},
+		{"logs-off", on(withStatus(off("stopped")), logged("hermes"), func(m *model) {
+			m.logs.err = fault.New(fault.PreflightFailed, "box %q is stopped", "main").Hint("hermes-box start")
+		})},
+		{"logs-commands", on(withStatus(running()), logged("commands", readable(`{"time":"2026-06-15T11:59:58Z","command":"limactl list --format json main","seconds":0.11,"status":0}`),
+			readable(`{"time":"2026-06-15T11:59:59Z","command":"ssh -F /Users/me/.hermes-box/lima/main/ssh.config lima-main -- <46 bytes>","seconds":0.16,"status":255,"stderr":"Connection refused"}`)))},
+		{"doctor", on(withStatus(running()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.at = onDoctor, 2 })},
+		{"doctor-checking", on(withStatus(running()), checks(healthyHost()[:2]), func(m *model) { m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil) })},
+		{"stop", on(withStatus(running()), keys("S"))},
+		{"destroy", on(withStatus(running()), keys("X"))},
+		{"destroy-wrong", on(withStatus(running()), keys("X", "m", "i", "a", "n", "enter"))},
+		{"help", on(withStatus(running()), keys("?"))},
+		{"palette", on(withStatus(running()), keys(":", "d", "e", "l"))},
+		{"disabled", on(withStatus(running()), keys("s"))},
+		{"error", on(withStatus(running()), func(m *model) {
+			m.fail(&failure{err: fault.New(fault.ExternalFailed, "the session ended with status 255").Hint("a attaches again; d finds out what is wrong"),
+				what: "attach", output: "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 127.0.0.1 port 60022"})
+		})},
+	}
+}
+
+// lackingHost is a machine that cannot make a box yet.
+func lackingHost() []ops.Check {
+	all := healthyHost()
+	all[2] = ops.Check{ID: "lima", Title: "Lima", Verdict: ops.Fail, Evidence: "limactl is not installed", Repair: `install Lima 2.1.3: see README, "Lima"`}
+	all[3] = ops.Check{ID: "virtualization", Title: "virtualization", Verdict: ops.Warn, Evidence: "software emulation, slow: /dev/kvm is not there", Repair: "give this user access to a working /dev/kvm"}
+	all[7] = ops.Check{ID: "vm-name", Title: "VM name", Verdict: ops.Fail, Evidence: "limactl is not installed", Repair: `install Lima: see README, "Lima"`}
+	all[9] = ops.Check{ID: "ports", Title: "ports", Verdict: ops.Fail, Evidence: "port 4788 is held by ssh (pid 4242)", Repair: "stop what holds it, or set another port in /srv/box/hermes-box.yaml"}
+	return all
+}
+
+func manyLines(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("Jun 15 11:%02d:%02d main hermes[812]: gateway: message %d from telegram handled, 3 tool calls, 1.2 s, nothing else to say about it that would fit on one line", i/60, i%60, i))
+	}
+	return all
+}
+
+// creating is a create that has come to a step, or has ended there.
+func creating(at int, err error) func(m *model) {
+	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
+		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software"},
+		{ID: "helper", Title: "put the helper into the box"}, {ID: "bootstrap", Title: "prepare the guest"}, {ID: "upload", Title: "upload the software"},
+		{ID: "install", Title: "install and prove the software"}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
+	return func(m *model) {
+		began := noon.Add(-4 * time.Minute)
+		o := &operation{verb: verbs()[0], box: "main", begun: began, feed: newFeed(mergeEvents), done: make(chan struct{}), cancel: func() {}}
+		m.op, m.view = o, onOperation
+		o.apply(ops.Event{Time: began, Kind: ops.Planned, Steps: plan})
+		start := func(i int, t time.Time) {
+			o.apply(ops.Event{Time: t, Kind: ops.Started, Step: plan[i].ID, Title: plan[i].Title})
+		}
+		now := began
+		for i := range min(at, len(plan)) {
+			start(i, now)
+			took := time.Duration(i*i) * 1300 * time.Millisecond
+			now = now.Add(took)
+			if i == 4 {
+				o.apply(ops.Event{Time: now, Kind: ops.Warning, Step: "vm", Line: "no hardware virtualization here: the VM is emulated in software and slow"})
+			}
+			o.apply(ops.Event{Time: now, Kind: ops.Done, Step: plan[i].ID, Title: plan[i].Title, Seconds: took.Seconds()})
+		}
+		switch at {
+		case 5:
+			start(5, now)
+			start(6, now)
+			for i := range 10 {
+				o.apply(ops.Event{Time: now.Add(time.Duration(i) * time.Second), Kind: ops.Bytes, Step: "fetch", Done: int64(i) * 12 << 20, Total: 777 << 20})
+			}
+		case 9:
+			start(9, now)
+			o.apply(ops.Event{Time: now, Kind: ops.Done, Step: "upload", Title: "upload the software", Seconds: 83})
+			start(10, now)
+			for _, name := range lock.Order[:3] {
+				for _, phase := range phases[2:] {
+					o.apply(ops.Event{Time: now, Kind: ops.Phase, Step: "install", Component: name, Phase: phase, State: protocol.Done})
+				}
+			}
+			o.apply(ops.Event{Time: now, Kind: ops.Phase, Step: "install", Component: "codex", Phase: "stage", State: protocol.Done})
+			o.apply(ops.Event{Time: now, Kind: ops.Phase, Step: "install", Component: "codex", Phase: "smoke", State: protocol.Started})
+		}
+		if err != nil {
+			o.apply(ops.Event{Time: now, Kind: ops.Phase, Step: "install", Component: "codex", Phase: "smoke", State: protocol.Failed})
+			o.apply(ops.Event{Time: now, Kind: ops.Failed, Step: "install", Title: plan[10].Title, Error: err.Error(), Seconds: 31})
+			for _, i := range []int{4, 3, 1} {
+				o.apply(ops.Event{Time: now, Kind: ops.Undoing, Step: plan[i].ID, Title: plan[i].Title})
+				o.apply(ops.Event{Time: now, Kind: ops.Undone, Step: plan[i].ID, Title: plan[i].Title})
+			}
+		}
+		if err != nil || at >= len(plan) {
+			o.finish(err, noon)
+			o.grace = grace{}
+		}
+	}
+}
+
+// Every view in every state, as text: read them as pictures when they change.
+func TestGolden(t *testing.T) {
+	for _, size := range [][2]int{{60, 16}, {80, 24}, {120, 40}} {
+		for _, s := range scenes() {
+			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				lines := strings.Split(ansi.Strip(s.make(size[0], size[1]).frame()), "\n")
+				for i := range lines {
+					lines[i] = strings.TrimRight(lines[i], " ")
+				}
+				got := strings.Join(lines, "\n") + "\n"
+				path := filepath.Join("testdata", "golden", name+".txt")
+				if *update {
+					if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got != string(want) {
+					t.Errorf("differs from %s; go test ./tui -update writes it anew. Got:\n%s", path, got)
+				}
+			})
+		}
+	}
+}
+
+// No size panics, and no frame is larger than the terminal. Each size is tried on some view; on each view every fourth
+// of the widths and heights, the very small, and those around which the layout changes.
+func TestSizes(t *testing.T) {
+	step := 4
+	if testing.Short() {
+		step = 9
+	}
+	edge := func(n int, edges ...int) bool {
+		return slices.ContainsFunc(edges, func(e int) bool { return n >= e-1 && n <= e+1 })
+	}
+	for i, s := range scenes() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			m := s.make(80, 24)
+			for w := 0; w <= 200; w++ {
+				for h := 0; h <= 80; h++ {
+					if (w%step != i%step || h%step != i/step%step) && (w > 3 || h > 3) && !(edge(w, 60, 76, 110) && edge(h, 16, 20, 24)) {
+						continue
+					}
+					m.update(sized(w, h))
+					lines := strings.Split(m.frame(), "\n")
+					if len(lines) > max(h, 1) {
+						t.Fatalf("%dx%d: %d lines", w, h, len(lines))
+					}
+					for _, line := range lines {
+						if n := ansi.StringWidth(line); n > w {
+							t.Fatalf("%dx%d: a line of %d cells: %q", w, h, n, ansi.Strip(line))
+						}
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+)
+
+// viewBindings open the views, and do what is done on the dashboard alone.
+func viewBindings() []binding {
+	return []binding{
+		{id: "begin", keys: []string{"enter"}, label: "make the box", rank: 1, in: onFirst,
+			effect: "make the box that the config describes",
+			words:  "create begin", why: whyNotCreate, do: func(m *model) tea.Cmd { return m.press(named(m.keys, "create")) }},
+		{id: "check-again", keys: []string{"r"}, label: "look again", rank: 2, in: onFirst,
+			effect: "check this machine once more",
+			words:  "refresh doctor", do: func(m *model) tea.Cmd { return tea.Batch(m.pollNow(), m.firstChecks()) }},
+		{id: "details", keys: []string{"enter"}, label: "details", rank: 1, in: onDashboard,
+			effect: "all about the selected component",
+			words:  "inspect show component digest source version", do: (*model).openDetails},
+		{id: "attach", keys: []string{"a"}, label: "attach", rank: 2, in: withBox,
+			effect: "work in the box: this terminal becomes tmux session main; ctrl-b d comes back",
+			words:  "ssh shell terminal tmux login work enter", why: whyNotAttach, do: (*model).attach},
+		{id: "logs", keys: []string{"l"}, label: "logs", rank: 5, in: anywhere &^ (onLogs | onOperation),
+			effect: "the logs of the box and of what was done to it",
+			words:  "journal tail output commands history operations boot serial",
+			do:     func(m *model) tea.Cmd { return m.openLogs(m.logOfPlace()) }},
+		{id: "doctor", keys: []string{"d"}, label: "doctor", rank: 6, in: anywhere &^ (onDoctor | onOperation),
+			effect: "check this machine and the box, with evidence and repairs",
+			words:  "diagnose check health repair fix problem", do: (*model).openDoctor},
+		{id: "drift", keys: []string{"v"}, label: "drift", rank: 8, in: onDashboard | onDetails,
+			effect: "the lock against what is applied, and what meeting it takes",
+			words:  "difference outdated changes lock", do: open(onDrift)},
+		{id: "portal", keys: []string{"p"}, label: "portal", in: onDashboard | onDetails,
+			effect: "open Executor's portal in the browser, or with hermes selected its dashboard",
+			words:  "open browser web url executor dashboard address", why: whyNoPortal, do: (*model).portal},
+		{id: "sign-in", keys: []string{"w"}, label: "sign in", rank: 7, in: onDashboard,
+			effect: "sign in to the agents, step by step",
+			words:  "login auth account walkthrough token", why: whyNotSignIn, do: func(*model) tea.Cmd { return nil }},
+		{id: "operation", keys: []string{"o"}, label: "operation", in: withBox | onFirst,
+			effect: "back to the operation that is under way",
+			words:  "progress create plan steps", why: whyNoOperation, do: open(onOperation)},
+		{id: "refresh", keys: []string{"r"}, label: "refresh", in: onDashboard | onDetails | onDrift,
+			effect: "ask the box once more, now",
+			words:  "reload update now", do: (*model).pollNow},
+		next(1), next(2), next(3),
+	}
+}
+
+// open is the action of going to a view.
+func open(view place) func(*model) tea.Cmd {
+	return func(m *model) tea.Cmd {
+		m.show(view)
+		m.details = details{}
+		return nil
+	}
+}
+
+// next is the binding of a suggestion, counted from 1.
+func next(i int) binding {
+	return binding{id: fmt.Sprint("next-", i), keys: []string{fmt.Sprint(i)}, label: fmt.Sprint("next ", i), in: onDashboard, move: true,
+		effect: fmt.Sprintf("do suggestion %d of what to do next", i),
+		do:     func(m *model) tea.Cmd { return m.follow(i - 1) }}
+}
+
+// commonBindings are the same everywhere.
+func commonBindings() []binding {
+	return []binding{
+		{id: "back", keys: []string{"esc", "backspace"}, label: "back", last: true, move: true, in: anywhere &^ (onFirst | onDashboard),
+			effect: "back to the box",
+			words:  "close dashboard home", do: (*model).back},
+		{id: "error", keys: []string{"e"}, label: "last error", in: anywhere,
+			effect: "show the last error again",
+			words:  "failure what happened", why: whyNoError, do: (*model).again},
+		{id: "mouse", keys: []string{"m"}, label: "mouse", in: anywhere,
+			effect: "give the mouse back to the terminal, to select text, or take it again",
+			words:  "select copy text click", do: (*model).switchMouse},
+		{id: "suspend", keys: []string{"ctrl+z"}, label: "suspend", in: anywhere,
+			effect: "back to the shell for now; fg comes back",
+			words:  "background", do: func(*model) tea.Cmd { return tea.Suspend }},
+		{id: "palette", keys: []string{":", "ctrl+p"}, label: "command", last: true, move: true, in: anywhere,
+			effect: "find anything by its name",
+			words:  "palette search", do: func(m *model) tea.Cmd { return m.openFinder(true) }},
+		{id: "help", keys: []string{"?"}, label: "help", last: true, move: true, in: anywhere,
+			effect: "all keys of this place, with what they do",
+			words:  "keys shortcuts", do: func(m *model) tea.Cmd { return m.openFinder(false) }},
+		{id: "quit", keys: []string{"q", "ctrl+c"}, label: "quit", last: true, in: anywhere,
+			effect: "leave; asks first while an operation is under way",
+			words:  "exit leave close", do: (*model).quit},
+	}
+}
+
+// back leaves a view; what only it needs ends.
+func (m *model) back() tea.Cmd {
+	if m.view == onOperation && !m.running() {
+		return m.dismiss()
+	}
+	m.show(onDashboard)
+	return nil
+}
+
+// logOfPlace is the log that is most likely wanted: that of the selected component, where it has one.
+func (m *model) logOfPlace() string {
+	if !m.hasBox() {
+		return "operations"
+	}
+	c, ok := m.selected()
+	switch {
+	case m.status().State != "running" && m.status().State != "degraded":
+		return "operations"
+	case ok && slices.Contains(ops.LogSources, c.Name):
+		return c.Name
+	}
+	return "hermes"
+}
+
+// whyNotSignIn names what to type until the walkthrough is here.
+func whyNotSignIn(m *model) string {
+	for _, c := range m.status().Components {
+		if c.State == protocol.SetupRequired && signIn[c.Name] != "" {
+			return "not in the dashboard yet: " + m.typed(signIn[c.Name])
+		}
+	}
+	return "not in the dashboard yet; nothing asks for it"
+}
+
+func whyNoOperation(m *model) string {
+	if m.op == nil {
+		return "nothing is under way"
+	}
+	return ""
+}
+
+func whyNoError(m *model) string {
+	if m.lastFailure == nil {
+		return "there was none"
+	}
+	return ""
+}
+
+// switchMouse gives the mouse to the terminal, or takes it.
+func (m *model) switchMouse() tea.Cmd {
+	m.mouse = !m.mouse
+	m.note = "the mouse selects text, as the terminal does; m takes it back"
+	if m.mouse {
+		m.note = "the mouse scrolls and selects here; m gives it back to the terminal"
+	}
+	return nil
+}

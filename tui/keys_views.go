@@ -1,0 +1,142 @@
+package tui
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// moveBindings move in a view.
+func moveBindings() []binding {
+	const far = 1 << 20 // more lines than anything has
+	by := func(n int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { return m.move(n) } }
+	page := func(sign int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { return m.move(sign * max(1, m.h-6)) }
+	}
+	all := []binding{
+		{id: "up", keys: []string{"up", "k"}, label: "up", effect: "move up", do: by(-1)},
+		{id: "down", keys: []string{"down", "j"}, label: "down", effect: "move down", do: by(1)},
+		{id: "page-up", keys: []string{"pgup", "ctrl+b"}, label: "page up", effect: "move up by a page", do: page(-1)},
+		{id: "page-down", keys: []string{"pgdown", "ctrl+f"}, label: "page down", effect: "move down by a page", do: page(1)},
+		{id: "top", keys: []string{"g", "home"}, label: "top", effect: "go to the beginning", do: by(-far)},
+		{id: "end", keys: []string{"G", "end"}, label: "end", effect: "go to the end; a log then follows", do: by(far)},
+	}
+	for i := range all {
+		all[i].in, all[i].move = anywhere&^onFirst, true
+	}
+	return all
+}
+
+// move moves the selection, or what is scrolled.
+func (m *model) move(n int) tea.Cmd {
+	switch m.view {
+	case onDashboard:
+		m.dashboard.components.move(n, len(m.components()))
+	case onDetails, onDrift:
+		m.details.top = max(0, m.details.top+n)
+	case onDoctor:
+		m.doctor.checks.list.move(n, len(m.doctor.checks.all))
+	case onLogs:
+		m.logs.move(n, max(1, m.h-2-3))
+	case onOperation:
+		if m.op != nil && m.op.showLog {
+			m.op.back = min(max(m.op.back-n, 0), len(m.op.log))
+		}
+	}
+	return nil
+}
+
+// operationBindings are for an operation.
+func operationBindings() []binding {
+	return []binding{
+		{id: "dismiss", keys: []string{"enter"}, label: "go on", rank: 1, in: onOperation,
+			effect: "put the operation that has ended away",
+			words:  "close done", why: whyNotDismiss, do: (*model).dismiss},
+		{id: "cancel", keys: []string{"x"}, label: "cancel", rank: 2, in: onOperation,
+			effect: "cancel the operation safely, after asking; what it made is removed",
+			words:  "abort interrupt undo", why: whyNotCancel, do: (*model).askCancel},
+		{id: "log", keys: []string{"l"}, label: "log", rank: 3, in: onOperation,
+			effect: "the log of the operation, and back to its plan",
+			words:  "output", do: func(m *model) tea.Cmd {
+				if m.op != nil {
+					m.op.showLog = !m.op.showLog
+				}
+				return nil
+			}},
+	}
+}
+
+func whyNotDismiss(m *model) string {
+	if m.running() {
+		return "it is under way; esc leaves it running and shows the box"
+	}
+	return ""
+}
+
+func whyNotCancel(m *model) string {
+	switch {
+	case !m.running():
+		return "it has ended"
+	case m.op.canceled:
+		return "it is being undone already"
+	}
+	return ""
+}
+
+// logBindings are for the logs.
+func logBindings() []binding {
+	act := func(f func(l *logs)) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { f(&m.logs); return nil }
+	}
+	return []binding{
+		{id: "source", keys: []string{"tab", "right"}, label: "next log", rank: 1, in: onLogs,
+			effect: "the next log", do: func(m *model) tea.Cmd { return m.logs.other(m, 1) }},
+		{id: "source-back", keys: []string{"shift+tab", "left"}, label: "log before", in: onLogs, move: true,
+			effect: "the log before", do: func(m *model) tea.Cmd { return m.logs.other(m, -1) }},
+		{id: "search", keys: []string{"/"}, label: "search", rank: 2, in: onLogs,
+			effect: "search in the log", words: "find grep filter", do: act(func(l *logs) { l.typing, l.query = true, "" })},
+		{id: "next-hit", keys: []string{"n"}, label: "next found", rank: 3, in: onLogs, move: true,
+			effect: "the next line that was searched for", why: whyNoQuery, do: act(func(l *logs) { l.find(1) })},
+		{id: "hit-before", keys: []string{"N"}, label: "found before", in: onLogs, move: true,
+			effect: "the line before that was searched for", why: whyNoQuery, do: act(func(l *logs) { l.find(-1) })},
+		{id: "follow", keys: []string{"f"}, label: "follow", rank: 4, in: onLogs,
+			effect: "stay at the end of the log as it grows, or stop that",
+			words:  "tail", do: act(func(l *logs) { l.follow = !l.follow })},
+		{id: "wrap", keys: []string{"z"}, label: "wrap", rank: 5, in: onLogs,
+			effect: "break long lines of the log, or cut them",
+			words:  "fold long", do: act(func(l *logs) { l.wrap = !l.wrap })},
+		{id: "copy-log", keys: []string{"c"}, label: "copy", rank: 6, in: onLogs,
+			effect: "copy the lines on the screen", words: "clipboard yank", do: (*model).copyLog},
+	}
+}
+
+func (m *model) copyLog() tea.Cmd {
+	lines := m.logs.drawn.lines
+	to := min(len(lines), m.logs.top+max(1, m.h-5))
+	text := ""
+	for _, line := range lines[min(m.logs.top, to):to] {
+		text += line + "\n"
+	}
+	cmd := m.copy(text)
+	m.note = fmt.Sprintf("copied %d lines (if the terminal allows)", to-min(m.logs.top, to))
+	return cmd
+}
+
+func whyNoQuery(m *model) string {
+	if m.logs.query == "" {
+		return "/ searches first"
+	}
+	return ""
+}
+
+// doctorBindings are for the checks.
+func doctorBindings() []binding {
+	return []binding{
+		{id: "copy-repair", keys: []string{"c"}, label: "copy repair", rank: 1, in: onDoctor,
+			effect: "copy the repair of the selected check",
+			words:  "clipboard yank", why: whyNoRepair, do: (*model).copyRepair},
+		{id: "doctor-again", keys: []string{"r"}, label: "check again", rank: 2, in: onDoctor,
+			effect: "make all checks once more",
+			words:  "refresh retry", do: func(m *model) tea.Cmd { return m.doctor.checks.begin(m) }},
+	}
+}

@@ -1,0 +1,125 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hermes-box/ops"
+)
+
+// logOf is a log on the screen, without a box that gives it.
+func logOf(source string, lines []string) *model {
+	m := on(withStatus(running()))
+	m.view, m.logs.source, m.logs.lines = onLogs, source, lines
+	return m
+}
+
+func TestLogFollows(t *testing.T) {
+	m := logOf("hermes", manyLines(100))
+	m.logs.feed = newFeed[string](nil)
+	more := func(lines ...string) { m.logs.took(m, batch[string]{from: m.logs.feed, items: lines}) }
+	if s := screen(m); !strings.Contains(s, "message 99") {
+		t.Fatalf("it does not begin at its end:\n%s", s)
+	}
+	more("a new line")
+	if s := screen(m); !strings.Contains(s, "a new line") {
+		t.Errorf("it does not follow:\n%s", s)
+	}
+	press(m, "k")
+	before := m.logs.top
+	more("one more")
+	if s := screen(m); m.logs.top != before || strings.Contains(s, "one more") || m.logs.follow {
+		t.Errorf("it moves under the reader:\n%s", s)
+	}
+	press(m, "G")
+	if s := screen(m); !strings.Contains(s, "one more") || !m.logs.follow {
+		t.Errorf("its end does not take following up:\n%s", s)
+	}
+	press(m, "f")
+	more("not seen")
+	if s := screen(m); strings.Contains(s, "not seen") {
+		t.Errorf("f does not stop it:\n%s", s)
+	}
+}
+
+func TestLogSearches(t *testing.T) {
+	m := logOf("hermes", manyLines(100))
+	press(m, "/", "q", "1", "esc")
+	if m.logs.query != "" || m.view != onLogs {
+		t.Fatal("esc does not end the search alone")
+	}
+	press(m, "/", "E", " ", "3", "enter") // whatever the case
+	screen(m)
+	if n := len(m.logs.hits); n != 11 {
+		t.Errorf("%d lines found, want those of 3 and 30 to 39", n)
+	}
+	press(m, "g", "n", "n")
+	if m.logs.top != 30 {
+		t.Errorf("n goes to line %d", m.logs.top)
+	}
+	press(m, "N")
+	if m.logs.top != 3 {
+		t.Errorf("N goes to line %d", m.logs.top)
+	}
+}
+
+func TestLogWraps(t *testing.T) {
+	m := logOf("hermes", []string{strings.Repeat("x", 100) + "END"})
+	if s := screen(m); strings.Contains(s, "END") {
+		t.Errorf("not cut:\n%s", s)
+	}
+	press(m, "z")
+	if s := screen(m); !strings.Contains(s, "END") {
+		t.Errorf("not broken:\n%s", s)
+	}
+	m.update(sized(60, 24))
+	if s := screen(m); !strings.Contains(s, "END") || len(m.logs.drawn.lines) != 2 {
+		t.Errorf("%d lines:\n%s", len(m.logs.drawn.lines), s)
+	}
+}
+
+// A file is read anew as a whole; while it comes in, in parts, what was there stays.
+func TestLogOfAFile(t *testing.T) {
+	f := withStatus(running())
+	f.log = "one\ntwo\n"
+	m := on(f)
+	drain(m, m.openLogs("commands"))
+	if got := strings.Join(m.logs.lines, " "); got != "one two" {
+		t.Fatalf("%q", got)
+	}
+	feed := newFeed[string](nil)
+	m.logs.feed = feed
+	m.logs.took(m, batch[string]{from: feed, items: []string{"one"}})
+	if len(m.logs.lines) != 2 {
+		t.Error("half a file is shown")
+	}
+	m.logs.took(m, batch[string]{from: feed, items: []string{"two", "three"}, ended: true})
+	if got := strings.Join(m.logs.lines, " "); got != "one two three" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Whatever comes in for hours, what is kept has an end.
+func TestMemoryHasAnEnd(t *testing.T) {
+	m := logOf("hermes", nil)
+	m.logs.feed = newFeed[string](nil)
+	o := &operation{grid: newGrid(), steps: []step{{id: "boot"}}}
+	for i := range 300 {
+		m.logs.took(m, batch[string]{from: m.logs.feed, items: manyLines(100)})
+		if i%10 == 0 {
+			screen(m)
+		}
+		for range 200 {
+			o.apply(ops.Event{Time: noon, Kind: ops.Log, Step: "boot", Line: "a line"})
+		}
+		m.answered(statusMsg{status: running(), at: noon})
+	}
+	screen(m)
+	if len(m.logs.lines) > logLines*11/10 || len(m.logs.drawn.lines) > logLines*11/10 || len(o.log) > logLines || len(m.poll.load) > 60 {
+		t.Errorf("%d lines, %d drawn, %d of the operation, %d loads", len(m.logs.lines), len(m.logs.drawn.lines), len(o.log), len(m.poll.load))
+	}
+	if want := fmt.Sprint(m.logs.lines[len(m.logs.lines)-1]); !strings.Contains(want, "message 99") {
+		t.Errorf("the end is lost: %s", want)
+	}
+}

@@ -1,0 +1,175 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/ops"
+)
+
+// drawn is the log cut into lines of the screen, kept as long as neither log nor width change.
+type drawn struct {
+	lines []string
+	from  int // how many lines of the log are in it
+	w     int
+	wrap  bool
+	query string
+	hits  []int
+}
+
+// draw brings the cut up to date; only what is new is cut.
+func (l *logs) draw(w int) []string {
+	d := &l.drawn
+	if d.w != w || d.wrap != l.wrap || d.from > len(l.lines) {
+		*d = drawn{w: w, wrap: l.wrap}
+	}
+	if d.query != l.query {
+		d.query, d.hits = l.query, nil
+		for i, line := range d.lines {
+			l.hit(i, line)
+		}
+	}
+	for ; d.from < len(l.lines); d.from++ {
+		parts := []string{l.lines[d.from]}
+		if l.wrap {
+			parts = strings.Split(ansi.Hardwrap(parts[0], max(1, w), true), "\n")
+		}
+		for _, line := range parts {
+			l.hit(len(d.lines), line)
+			d.lines = append(d.lines, line)
+		}
+	}
+	l.hits = d.hits
+	return d.lines
+}
+
+func (l *logs) hit(i int, line string) {
+	if l.query != "" && strings.Contains(strings.ToLower(line), strings.ToLower(l.query)) {
+		l.drawn.hits = append(l.drawn.hits, i)
+	}
+}
+
+// logsView is exactly h lines of w cells.
+func (m *model) logsView(w, h int) []string {
+	t, l := m.theme, &m.logs
+	lines := l.draw(w - 4)
+	room := max(1, h-3)
+	last := max(0, len(lines)-room)
+	if l.follow {
+		l.top = last
+	}
+	l.top = max(0, min(l.top, last))
+	var tabs []string
+	for _, s := range ops.LogSources {
+		if s == l.source {
+			tabs = append(tabs, t.accent.Render("▸ "+s))
+		} else {
+			tabs = append(tabs, t.dim.Render(s))
+		}
+	}
+	out := []string{fit(strings.Join(tabs, "  "), w)}
+	title := t.title.Render("log of " + l.source)
+	switch {
+	case len(lines) == 0:
+	case l.follow:
+		title += t.good.Render("  ↓ follows") + t.dim.Render(fmt.Sprintf("  %d lines", len(lines)))
+	default:
+		title += t.dim.Render(fmt.Sprintf("  %d to %d of %d lines", l.top+1, min(len(lines), l.top+room), len(lines)))
+	}
+	switch {
+	case l.typing:
+		title += "  /" + clean(l.query) + t.match.Render(" ")
+	case l.query != "":
+		title += t.warn.Render(fmt.Sprintf("  /%s: %d found", clean(l.query), len(l.hits)))
+	}
+	var body []string
+	switch {
+	case len(lines) == 0 && l.err != nil:
+		body = append(wrapped(clean(l.err.Error()), w-4), m.hint(l.err, w-4)...)
+	case len(lines) == 0 && l.feed != nil:
+		body = append(body, t.dim.Render("reading..."))
+	case len(lines) == 0:
+		body = append(body, t.dim.Render("it is empty"))
+	}
+	for i := l.top; i < min(len(lines), l.top+room); i++ {
+		body = append(body, l.marked(t, lines[i], w-4))
+	}
+	return append(out, t.panel(title, w, h-1, body)...)
+}
+
+// marked is a line with what was searched for in it marked.
+func (l *logs) marked(t theme, line string, w int) string {
+	line = ansi.Truncate(line, w, "…")
+	if l.query == "" {
+		return line
+	}
+	var b strings.Builder
+	low, query := strings.ToLower(line), strings.ToLower(l.query)
+	if len(low) != len(line) { // a letter whose small form is longer: not worth the trouble
+		return line
+	}
+	for {
+		i := strings.Index(low, query)
+		if i < 0 {
+			return b.String() + line
+		}
+		b.WriteString(line[:i] + t.match.Render(line[i:i+len(query)]))
+		line, low = line[i+len(query):], low[i+len(query):]
+	}
+}
+
+// move scrolls; that ends following, and the end of the log takes it up again.
+func (l *logs) move(by, room int) {
+	last := max(0, len(l.drawn.lines)-room)
+	l.top = max(0, min(l.top+by, last))
+	l.follow = l.top == last && by > 0
+}
+
+// typeKey is a key of the search.
+func (l *logs) typeKey(k tea.KeyPressMsg) tea.Cmd {
+	switch name := k.String(); name {
+	case "enter":
+		l.typing = false
+		l.find(1)
+	case "esc", "ctrl+c":
+		l.typing, l.query = false, ""
+	case "backspace":
+		if r := []rune(l.query); len(r) > 0 {
+			l.query = string(r[:len(r)-1])
+		}
+	case "ctrl+u":
+		l.query = ""
+	default:
+		l.query += k.Text
+	}
+	return nil
+}
+
+// find goes to the next line that holds the query, or with -1 to the one before.
+func (l *logs) find(by int) {
+	l.draw(max(1, l.drawn.w))
+	if len(l.hits) == 0 {
+		return
+	}
+	l.follow = false
+	if by > 0 {
+		for _, i := range l.hits {
+			if i > l.top {
+				l.top = i
+				return
+			}
+		}
+		l.top = l.hits[0]
+		return
+	}
+	for n := len(l.hits) - 1; n >= 0; n-- {
+		if l.hits[n] < l.top {
+			l.top = l.hits[n]
+			return
+		}
+	}
+	l.top = l.hits[len(l.hits)-1]
+}

@@ -1,0 +1,114 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/guest/protocol"
+)
+
+// suggestion is what would be good to do now.
+type suggestion struct {
+	text string
+	id   string // of the binding that does it
+}
+
+// suggestions are the most useful things to do in the state the box is in, the first first; at most three.
+func (m *model) suggestions() []suggestion {
+	st := m.status()
+	var all []suggestion
+	add := func(id, format string, args ...any) { all = append(all, suggestion{fmt.Sprintf(format, args...), id}) }
+	switch {
+	case m.running():
+		add("operation", "look at the %s", m.op.verb.id)
+	case strings.HasPrefix(st.Busy, "destroy was"):
+		add("destroy", "end the destroy that was cut off")
+	case m.known.Exists && !m.known.Ready && whyBusy(m) == "":
+		add("create", "make the box anew")
+	case st.State == "stopped":
+		add("start", "start the box")
+	case st.State == "degraded":
+		add("doctor", "find out what is wrong")
+		if !st.Live {
+			add("force-stop", "stop it by force")
+		}
+	}
+	for _, c := range st.Components {
+		if st.Live && c.State == protocol.FailedState {
+			add("doctor", "find out why %s fails", c.Name)
+			break
+		}
+	}
+	for _, c := range st.Components {
+		if st.Live && c.State == protocol.SetupRequired {
+			add("sign-in", "sign in to %s", product(c.Name))
+		}
+	}
+	if m.drifted() > 0 {
+		add("drift", "see what has drifted")
+	}
+	if st.Live && st.State == "running" {
+		add("attach", "work in the box")
+	}
+	return all[:min(len(all), 3)]
+}
+
+// product is what a component is called where it is not a word of ours.
+func product(name string) string {
+	switch name {
+	case "claude", "codex", "hermes", "executor":
+		return strings.ToUpper(name[:1]) + name[1:]
+	}
+	return name
+}
+
+// nextLines are the suggestions in one line where they fit, else in one each.
+func (m *model) nextLines(w int) []string {
+	var parts []string
+	for i, s := range m.suggestions() {
+		parts = append(parts, m.theme.key.Render(fmt.Sprint(i+1))+" "+s.text)
+	}
+	if len(parts) == 0 {
+		return []string{m.theme.dim.Render(m.nothing())}
+	}
+	if line := strings.Join(parts, "   "); ansi.StringWidth(line) <= w {
+		return []string{line}
+	}
+	return parts
+}
+
+// nothing says why there is nothing to do.
+func (m *model) nothing() string {
+	switch st := m.status(); {
+	case st.Busy != "":
+		return "wait for the other command to end"
+	case st.State == "starting":
+		return "wait: the box is booting"
+	case !st.Live:
+		return "wait for the box to answer"
+	}
+	return "nothing needs doing"
+}
+
+// follow does a suggestion.
+func (m *model) follow(i int) tea.Cmd {
+	all := m.suggestions()
+	if i >= len(all) {
+		return nil
+	}
+	return m.press(named(m.keys, all[i].id))
+}
+
+// drifted counts what is otherwise than the lock and the config say.
+func (m *model) drifted() int {
+	n := len(m.status().Platform)
+	for _, c := range m.status().Components {
+		if hasDrifted(c) {
+			n++
+		}
+	}
+	return n
+}

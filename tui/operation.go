@@ -1,0 +1,240 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+	"hermes-box/ops/lock"
+)
+
+// stepState is how far a step of a plan is.
+type stepState int
+
+const (
+	stepPending stepState = iota
+	stepRunning
+	stepDone
+	stepFailed
+	stepUndoing
+	stepUndone
+)
+
+// step is a row of the plan.
+type step struct {
+	id, title   string
+	state       stepState
+	begun       time.Time
+	took        time.Duration
+	done, total int64
+	rate        float64 // bytes a second, smoothed
+	told        time.Time
+	detail      string // what it is at, of the guest's work on no component
+}
+
+// phases are the columns of the grid: the first two are of the plan, the others the guest's.
+var phases = []string{"verify", "upload", protocol.PhaseStage, protocol.PhaseSmoke, protocol.PhaseActivate, protocol.PhaseHealth}
+
+// phaseOfStep is the column that a step of the plan fills for all components at once.
+var phaseOfStep = map[string]string{"fetch": "verify", "upload": "upload"}
+
+// operation is one run of a verb, as its events have told so far.
+type operation struct {
+	verb     verb
+	box      string
+	begun    time.Time
+	took     time.Duration // once it has ended
+	ended    bool
+	err      error
+	output   string // of the command that failed
+	steps    []step
+	grid     map[string]map[string]string // component, phase: a state of the protocol
+	log      []string
+	warnings []string
+	canceled bool // the person asked for it
+	showLog  bool
+	back     int   // lines that the log is scrolled back from its end
+	grace    grace // of the outcome
+
+	cancel func()
+	feed   *feed[ops.Event]
+	done   chan struct{} // closed as it has ended
+	// outcomeErr may be read once done is closed; err is what Update has been told.
+	outcomeErr error
+}
+
+// logLines is how many lines of a log are kept.
+const logLines = 10_000
+
+// apply draws one event into the operation.
+func (o *operation) apply(e ops.Event) {
+	s := o.step(e.Step)
+	switch e.Kind {
+	case ops.Planned:
+		o.steps = nil
+		for _, info := range e.Steps {
+			o.steps = append(o.steps, step{id: info.ID, title: info.Title})
+		}
+		if slices.ContainsFunc(o.steps, func(s step) bool { return s.id == "install" }) {
+			o.grid = newGrid()
+		}
+	case ops.Started:
+		s.state, s.begun = stepRunning, e.Time
+		o.fill(e.Step, protocol.Started)
+		o.note(e.Time, e.Title)
+	case ops.Bytes:
+		s.moved(e)
+	case ops.Phase:
+		o.phase(s, e)
+	case ops.Log:
+		o.note(e.Time, e.Line)
+	case ops.Warning:
+		o.warnings = append(o.warnings, clean(e.Line))
+		o.note(e.Time, "warning: "+e.Line)
+	case ops.Done:
+		s.state, s.took, s.detail = stepDone, seconds(e), ""
+		o.fill(e.Step, protocol.Done)
+		o.note(e.Time, e.Title+": done in "+elapsed(s.took))
+	case ops.Failed:
+		s.state, s.took = stepFailed, seconds(e)
+		o.fill(e.Step, protocol.Failed)
+		o.note(e.Time, e.Title+": "+e.Error)
+	case ops.Undoing:
+		s.state = stepUndoing
+		o.note(e.Time, "undo: "+e.Title)
+	case ops.Undone:
+		s.state = stepUndone
+		if e.Error != "" {
+			s.state, s.detail = stepFailed, clean("could not be undone: "+e.Error)
+		}
+		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
+	}
+}
+
+func seconds(e ops.Event) time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
+
+// step is the row of that name; one that no plan has announced is drawn nowhere.
+func (o *operation) step(id string) *step {
+	for i := range o.steps {
+		if o.steps[i].id == id {
+			return &o.steps[i]
+		}
+	}
+	return &step{}
+}
+
+// moved smooths the rate over some seconds.
+func (s *step) moved(e ops.Event) {
+	if dt := e.Time.Sub(s.told).Seconds(); !s.told.IsZero() && dt > 0 && e.Done > s.done {
+		now := float64(e.Done-s.done) / dt
+		if s.rate == 0 {
+			s.rate = now
+		} else {
+			weight := min(1, dt/3)
+			s.rate += (now - s.rate) * weight
+		}
+	}
+	s.done, s.total, s.told = e.Done, e.Total, e.Time
+}
+
+// left is how long the rest takes at this rate; 0 if that cannot be told.
+func (s *step) left() time.Duration {
+	if s.rate <= 0 || s.total <= s.done {
+		return 0
+	}
+	return time.Duration(float64(s.total-s.done) / s.rate * float64(time.Second))
+}
+
+// timeLeft is left in words; empty if it cannot be told.
+func (s *step) timeLeft() string {
+	switch left := s.left(); {
+	case left <= 0:
+		return ""
+	case left < 10*time.Second:
+		return fmt.Sprintf("%.0fs left", max(1, left.Seconds()))
+	default:
+		return elapsed(left) + " left"
+	}
+}
+
+// phase notes where a component is, or what the guest does as a whole.
+func (o *operation) phase(s *step, e ops.Event) {
+	if e.Component == "" {
+		s.detail = clean(e.Phase)
+		return
+	}
+	if o.grid == nil {
+		o.grid = newGrid()
+	}
+	if o.grid[e.Component] == nil {
+		o.grid[e.Component] = map[string]string{}
+	}
+	o.grid[e.Component][e.Phase] = e.State
+	s.detail = clean(e.Component + " " + e.Phase)
+	o.note(e.Time, e.Component+" "+e.Phase+": "+e.State)
+}
+
+// newGrid is an empty row for each component.
+func newGrid() map[string]map[string]string {
+	grid := map[string]map[string]string{}
+	for _, name := range lock.Order {
+		grid[name] = map[string]string{}
+	}
+	return grid
+}
+
+// fill sets the column that a step of the plan stands for, in all components of the grid.
+func (o *operation) fill(step, state string) {
+	phase, ok := phaseOfStep[step]
+	if !ok {
+		return
+	}
+	for _, row := range o.grid {
+		row[phase] = state
+	}
+}
+
+func (o *operation) note(at time.Time, line string) {
+	if len(o.log) >= logLines {
+		o.log = slices.Delete(o.log, 0, logLines/10)
+	}
+	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+clean(line))
+}
+
+// finish is the end of it, with its outcome.
+func (o *operation) finish(err error, now time.Time) {
+	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), newGrace(now)
+	if out, ok := fault.DetailsOf(err)["output"].(string); ok {
+		o.output = clean(out)
+	}
+}
+
+// at is how many steps have ended well, of how many.
+func (o *operation) at() (done, all int) {
+	for _, s := range o.steps {
+		if s.state == stepDone {
+			done++
+		}
+	}
+	return done, len(o.steps)
+}
+
+// mergeEvents keeps of the byte counts of a step that nobody has seen yet only the newest.
+func mergeEvents(queued []ops.Event, next ops.Event) []ops.Event {
+	if next.Kind == ops.Bytes {
+		for i := len(queued) - 1; i >= 0; i-- {
+			if queued[i].Step != next.Step {
+				continue
+			}
+			if queued[i].Kind == ops.Bytes {
+				queued[i] = next
+				return queued
+			}
+			break
+		}
+	}
+	return append(queued, next)
+}

@@ -1,0 +1,257 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops/lock"
+)
+
+// operationView draws the plan, the grid, and below them the outcome or the log: exactly h lines of w cells.
+func (m *model) operationView(w, h int) []string {
+	o := m.op
+	if o == nil {
+		return m.theme.ruled(m.theme.title.Render("no operation"), w, h, nil)
+	}
+	end := m.outcomeLines(w, h)
+	switch {
+	case o.showLog:
+		room := max(1, h-len(end)-2)
+		o.back = max(0, min(o.back, len(o.log)-room))
+		return append(m.theme.panel(m.planTitle(), w, h-len(end), tailOf(o.log[:len(o.log)-o.back], room)), end...)
+	case w >= 110 && o.grid != nil:
+		return m.wideOperation(w, h, end)
+	}
+	grid := m.gridLines(w)
+	room := h - len(end) - len(grid) - 1
+	if room < 4 {
+		grid, room = nil, h-len(end)-1
+	}
+	out := m.theme.ruled(m.planTitle(), w, 1+min(room, len(o.steps)), m.stepLines(w, min(room, len(o.steps))))
+	out = append(out, grid...)
+	if len(out) < h-len(end) && len(o.warnings) > 0 {
+		out = append(out, fit(m.theme.warn.Render("! "+o.warnings[len(o.warnings)-1]), w))
+	}
+	if rest := h - len(end) - len(out); rest > 3 {
+		out = append(out, m.theme.ruled(m.theme.title.Render("log"), w, rest, tailOf(o.log, rest-1))...)
+	}
+	for len(out) < h-len(end) {
+		out = append(out, "")
+	}
+	return append(out, end...)
+}
+
+// wideOperation has the grid beside the plan and the log below.
+func (m *model) wideOperation(w, h int, end []string) []string {
+	o := m.op
+	const gridW = 64
+	top := min(max(len(o.steps), len(lock.Order)+1)+2, h-len(end))
+	side := m.gridLines(gridW - 4)[1:]
+	if len(o.warnings) > 0 {
+		side = append(side, "")
+		for _, warning := range o.warnings {
+			for _, line := range wrapped("! "+warning, gridW-4) {
+				side = append(side, m.theme.warn.Render(line))
+			}
+		}
+	}
+	out := beside(m.theme.panel(m.planTitle(), w-gridW, top, m.stepLines(w-gridW-4, top-2)),
+		m.theme.panel(m.theme.title.Render("software")+"   "+m.phaseHead(), gridW, top, side))
+	rest := h - len(end) - len(out)
+	out = append(out, m.theme.panel(m.theme.title.Render("log"), w, rest, tailOf(o.log, rest-2))...)
+	return append(out, end...)
+}
+
+func tailOf(lines []string, n int) []string {
+	return lines[max(0, len(lines)-max(0, n)):]
+}
+
+func (m *model) planTitle() string {
+	o := m.op
+	done, all := o.at()
+	title := m.theme.title.Render(o.verb.id)
+	switch {
+	case o.ended && o.err == nil:
+		return title + m.theme.good.Render(" done in "+elapsed(o.took))
+	case o.ended:
+		return title + m.theme.bad.Render(" failed after "+elapsed(o.took))
+	case o.canceled:
+		return title + m.theme.warn.Render(" undoing")
+	}
+	took := elapsed(m.now().Sub(o.begun).Truncate(time.Second))
+	if all == 0 {
+		return title + m.theme.dim.Render(" begins")
+	}
+	return title + m.theme.dim.Render(fmt.Sprintf(" %d of %d · %s", done, all, took))
+}
+
+// stepLines are the steps of the plan in h lines. Where they are more, those that are done become one line.
+func (m *model) stepLines(w, h int) []string {
+	o := m.op
+	hide := 0
+	if extra := len(o.steps) - h; extra > 0 {
+		hide = extra + 1
+	}
+	var out []string
+	hidden := 0
+	for i := range o.steps {
+		if s := &o.steps[i]; hide > 0 && s.state == stepDone {
+			hide--
+			hidden++
+			continue
+		}
+		out = append(out, m.stepLine(&o.steps[i], w))
+	}
+	if hidden > 0 {
+		out = append([]string{m.theme.good.Render("✓") + m.theme.dim.Render(fmt.Sprintf(" %d steps done", hidden))}, out...)
+	}
+	return out[:max(0, min(h, len(out)))]
+}
+
+// titleWidth is the column of the titles: as wide as the longest, but it leaves room for how far a step is.
+func (o *operation) titleWidth(w int) int {
+	longest := 0
+	for _, s := range o.steps {
+		longest = max(longest, ansi.StringWidth(s.title))
+	}
+	return max(0, min(longest+2, w-2-16))
+}
+
+func (m *model) stepLine(s *step, w int) string {
+	t, titleW := m.theme, m.op.titleWidth(w)
+	var mark, tail string
+	title := s.title
+	switch s.state {
+	case stepPending:
+		mark, title = t.dim.Render("·"), t.dim.Render(title)
+	case stepRunning:
+		mark, title = t.info.Render("▸"), t.title.Render(title)
+		tail = m.stepProgress(s, w-titleW-2)
+	case stepDone:
+		mark, tail = t.good.Render("✓"), t.dim.Render(elapsed(s.took))
+	case stepFailed:
+		mark, tail = t.bad.Render("✗"), t.bad.Render("failed")+t.dim.Render(" after "+elapsed(s.took))
+		if s.detail != "" {
+			tail = t.bad.Render(s.detail)
+		}
+	case stepUndoing:
+		mark, tail = t.warn.Render("↩"), t.warn.Render("being undone")
+	case stepUndone:
+		mark, tail = t.warn.Render("↩"), t.dim.Render("undone")
+	}
+	return fit(mark+" "+fit(title, titleW)+tail, w)
+}
+
+// stepProgress tells how far a running step is: bytes where they move, else what it is at.
+func (m *model) stepProgress(s *step, w int) string {
+	took := elapsed(m.now().Sub(s.begun).Truncate(time.Second))
+	if s.total <= 0 || s.done >= s.total {
+		if s.detail != "" {
+			return m.theme.dim.Render(s.detail + " · " + took)
+		}
+		return m.theme.dim.Render(took)
+	}
+	done, total := size(s.done), size(s.total)
+	if n, unit, _ := strings.Cut(done, " "); strings.HasSuffix(total, unit) {
+		done = n
+	}
+	text := done + " of " + total
+	if ansi.StringWidth(text+" · "+s.timeLeft()) > w {
+		text = fmt.Sprintf("%d %%", 100*s.done/s.total)
+	}
+	for _, more := range []string{s.timeLeft(), size(int64(s.rate)) + "/s"} { // the most useful that fits
+		if longer := text + " · " + more; s.rate > 0 && more != "" && ansi.StringWidth(longer) <= w {
+			text = longer
+		}
+	}
+	if free := w - ansi.StringWidth(text) - 1; free >= 6 {
+		return m.theme.info.Render(gauge(s.done, s.total, min(free, 16))) + " " + m.theme.dim.Render(text)
+	}
+	return m.theme.dim.Render(fit(text, max(0, w)))
+}
+
+// phaseWidth is that of a column of the grid.
+func phaseWidth(phase string) int { return max(len(phase)+2, 7) }
+
+func (m *model) phaseHead() string {
+	var head strings.Builder
+	for _, p := range phases {
+		head.WriteString(fit(p, phaseWidth(p)))
+	}
+	return m.theme.dim.Render(strings.TrimRight(head.String(), " "))
+}
+
+// gridLines is the table of components and phases under its heading; none where nothing is installed.
+func (m *model) gridLines(w int) []string {
+	if m.op.grid == nil {
+		return nil
+	}
+	const nameW = 11
+	out := []string{fit(m.theme.title.Render(fit("software", nameW))+m.phaseHead(), w)}
+	for _, name := range lock.Order {
+		line := fit("  "+name, nameW)
+		for _, phase := range phases {
+			line += fit(m.cell(m.op.grid[name][phase]), phaseWidth(phase))
+		}
+		out = append(out, fit(line, w))
+	}
+	return out
+}
+
+// cell is one square of the grid.
+func (m *model) cell(state string) string {
+	t := m.theme
+	switch state {
+	case "":
+		return t.dim.Render("  ·")
+	case protocol.Done, protocol.Healthy:
+		return t.good.Render("  ✓")
+	case protocol.SetupRequired:
+		return t.warn.Render("  ◦")
+	case protocol.Skipped:
+		return t.dim.Render("  –")
+	case protocol.Failed:
+		return t.bad.Render("  ✗")
+	case protocol.Undone:
+		return t.warn.Render("  ↩")
+	case protocol.Stopped:
+		return t.info.Render("  ▸")
+	}
+	return t.info.Render("  ▸")
+}
+
+// outcomeLines tell how it ended, until the person has read it: at most h lines.
+func (m *model) outcomeLines(w, h int) []string {
+	o := m.op
+	if !o.ended {
+		return nil
+	}
+	t := m.theme
+	good, line := o.outcome()
+	if good {
+		return []string{fit(t.good.Render("✓ ")+t.title.Render(line)+t.dim.Render("   "+o.verb.next), w)}
+	}
+	var out []string
+	for i, l := range wrapped(line, w-2) {
+		mark := "  "
+		if i == 0 {
+			mark = t.bad.Render("✗ ")
+		}
+		out = append(out, fit(mark+l, w))
+	}
+	for _, l := range m.hint(o.err, w-2) {
+		out = append(out, fit("  "+l, w))
+	}
+	if o.output != "" {
+		said := tailOf(strings.Split(o.output, "\n"), min(6, h-len(out)-2))
+		for i, l := range said {
+			said[i] = fit(t.dim.Render("  "+l), w)
+		}
+		out = append(said, out...)
+	}
+	return out[:min(h, len(out))]
+}

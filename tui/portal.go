@@ -1,0 +1,54 @@
+package tui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// portalBound is the most that it may take to find out that the box runs.
+const portalBound = 10 * time.Second
+
+type portalMsg struct {
+	url  string
+	seen bool // a browser has been asked to show it
+	err  error
+}
+
+// portal opens the portal of the selected component, or Executor's, in the browser of this machine.
+func (m *model) portal() tea.Cmd {
+	service := "executor"
+	if c, ok := m.selected(); ok && c.Name == "hermes" {
+		service = "dashboard"
+	}
+	return m.tasks.do(func() tea.Msg {
+		ctx, cancel := m.bound(portalBound)
+		defer cancel()
+		url, err := m.box.Open(ctx, service)
+		if err != nil {
+			return portalMsg{err: err}
+		}
+		return portalMsg{url, m.browse != nil && m.browse(url) == nil, nil}
+	})
+}
+
+// opened tells the address, whether or not a browser shows it: it may be that of another machine.
+func (m *model) opened(msg portalMsg) tea.Cmd {
+	switch {
+	case msg.err != nil:
+		m.fail(&failure{err: msg.err, what: "open", at: m.now()})
+		return nil
+	case msg.seen:
+		m.note = msg.url + " opens in the browser"
+		return nil
+	}
+	return m.copy(msg.url)
+}
+
+// whyNoPortal is why there is nothing to open.
+func whyNoPortal(m *model) string {
+	if st := m.status().State; st != "running" && st != "degraded" {
+		return "the box does not run"
+	}
+	return ""
+}

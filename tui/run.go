@@ -1,0 +1,156 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// pulseEvery is how often a screen with a clock on it is drawn while an operation runs.
+const pulseEvery = 500 * time.Millisecond
+
+// longRun is from when on the end of an operation is announced to a terminal that is not looked at.
+const longRun = 30 * time.Second
+
+type pulseMsg struct{}
+
+// begin runs a verb and shows it.
+func (m *model) begin(v verb) tea.Cmd {
+	if !m.tasks.begin() {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(m.ctx)
+	o := &operation{verb: v, box: m.name(), begun: m.now(), cancel: cancel, feed: newFeed(mergeEvents), done: make(chan struct{})}
+	m.op = o
+	m.show(onOperation)
+	go func() {
+		defer m.tasks.wg.Done()
+		defer cancel()
+		err := guarded(func() error { return v.begin(ctx, m.box, o.feed.push) })
+		o.outcomeErr = err
+		o.feed.end(err)
+		close(o.done)
+	}()
+	return tea.Batch(m.listen(), m.pulse())
+}
+
+// guarded makes a panic an error: the terminal must be put back whatever happens.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return do()
+}
+
+func (m *model) listen() tea.Cmd {
+	f := m.op.feed
+	return func() tea.Msg { return f.next(context.Background()) }
+}
+
+// progressed draws a batch of events.
+func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
+	o := m.op
+	if o == nil || b.from != o.feed {
+		return nil
+	}
+	for _, e := range b.items {
+		o.apply(e)
+	}
+	if !b.ended {
+		return m.listen()
+	}
+	o.finish(b.err, m.now())
+	m.note = ""
+	if b.err == nil && m.view != onOperation {
+		_, m.note = o.outcome()
+	}
+	if m.dialog != nil && m.dialog.aboutOperation {
+		m.dialog = nil
+	}
+	if b.err != nil {
+		f := &failure{err: b.err, what: o.verb.id, at: m.now(), output: o.output}
+		m.lastFailure = f
+		if m.view != onOperation { // else it is told there
+			m.fail(f)
+		}
+	}
+	m.live = nil
+	cmds := []tea.Cmd{m.pollNow()}
+	if o.took > longRun && m.poll.blurred {
+		word := "done"
+		if b.err != nil {
+			word = "failed"
+		}
+		cmds = append(cmds, tea.Raw("\a"+ansi.Notify(fmt.Sprintf("hermes-box: %s of %s %s", o.verb.id, o.box, word))))
+	}
+	return tea.Batch(cmds...)
+}
+
+// pulse draws the clock of an operation, while there is one to see.
+func (m *model) pulse() tea.Cmd {
+	if !m.running() || m.poll.blurred {
+		return nil
+	}
+	return m.after(pulseEvery, pulseMsg{})
+}
+
+// askCancel asks whether to cancel what is under way.
+func (m *model) askCancel() tea.Cmd {
+	d := m.confirm("Cancel the "+m.op.verb.id+"?", m.op.verb.undo)
+	d.aboutOperation = true
+	d.yes = func(m *model) tea.Cmd {
+		m.cancelOperation()
+		return nil
+	}
+	m.dialog = d
+	return nil
+}
+
+func (m *model) cancelOperation() {
+	if m.running() {
+		m.op.canceled = true
+		m.op.cancel()
+	}
+}
+
+// leave asks what to do with the operation that leaving would end.
+func (m *model) leave() *dialog {
+	d := m.confirm("Leave while the "+m.op.verb.id+" is under way?", "Leaving cancels it safely first. "+m.op.verb.undo)
+	d.aboutOperation = true
+	d.no, d.yesLabel = "stay", "cancel it and leave"
+	d.yes = func(m *model) tea.Cmd {
+		m.cancelOperation()
+		m.stop()
+		return tea.Quit
+	}
+	return d
+}
+
+// dismiss puts an operation that has ended away.
+func (m *model) dismiss() tea.Cmd {
+	if !m.running() {
+		m.op = nil
+	}
+	m.show(onDashboard)
+	return m.pollNow()
+}
+
+// outcome is what is to be said of an operation that has ended.
+func (o *operation) outcome() (good bool, line string) {
+	if o.err == nil {
+		return true, o.box + " " + o.verb.done
+	}
+	if fault.CodeOf(o.err) == fault.Interrupted {
+		return false, clean(o.err.Error()) + "; what it had made is undone"
+	}
+	return false, clean(o.err.Error())
+}
