@@ -37,7 +37,7 @@ type ComponentStatus struct {
 	Detail   string `json:"detail,omitempty"`
 	Service  string `json:"service,omitempty"`
 	Since    int64  `json:"since,omitempty"` // seconds the service has been up
-	Was      string `json:"was,omitempty"`   // the state it had when the box, now off, was last seen
+	Said     string `json:"said,omitempty"`  // the state that the box itself told: now, or when it was last seen
 }
 
 // Drifted is one difference between what the lock says and what is applied.
@@ -185,7 +185,7 @@ func (b *Box) compare(st *Status) {
 	}
 	st.Platform = append(changes(d.Platform), b.machineDrift()...)
 	for _, c := range st.Guest.Components {
-		out := ComponentStatus{Name: c.Name, Applied: c.Applied, Previous: c.Previous, State: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
+		out := ComponentStatus{Name: c.Name, Applied: c.Applied, Previous: c.Previous, State: c.State, Said: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
 		if b.Lock != nil {
 			out.Desired = b.Lock.Components[c.Name].Version
 		}
@@ -193,7 +193,7 @@ func (b *Box) compare(st *Status) {
 			out.State, out.Detail = "drifted", d.Reason
 		}
 		if !st.Live {
-			out.State, out.Service, out.Since, out.Was = protocol.Stopped, "", 0, c.State
+			out.State, out.Service, out.Since = protocol.Stopped, "", 0
 		}
 		st.Components = append(st.Components, out)
 	}

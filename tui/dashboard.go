@@ -242,15 +242,13 @@ func (m *model) componentState(c ops.ComponentStatus) string {
 	if st.Live || st.State == string(limactl.Stopped) || st.Guest == nil || c.State == "drifted" {
 		return m.theme.state(c.State)
 	}
-	for _, was := range st.Guest.Components {
-		if was.Name == c.Name {
-			if was.State == protocol.SetupRequired {
-				return m.theme.dim.Render("○ had no login")
-			}
-			return m.theme.dim.Render("○ was " + was.State)
-		}
+	switch c.Said {
+	case "":
+		return m.theme.state(c.State)
+	case protocol.SetupRequired:
+		return m.theme.dim.Render("○ had no login")
 	}
-	return m.theme.state(c.State)
+	return m.theme.dim.Render("○ was " + c.Said)
 }
 
 // selected is the component that is marked; false if there is none.

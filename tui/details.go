@@ -98,8 +98,8 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 	} else {
 		fact("applied", or(c.Applied, "nothing"))
 	}
-	if g := guestComponent(st.Guest, c.Name); g != nil {
-		running := g.State
+	if c.Said != "" {
+		running := c.Said
 		if c.Service != "" {
 			running += ", service " + c.Service
 		}
@@ -107,13 +107,13 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 			running += ", up " + age(time.Duration(c.Since)*time.Second)
 		}
 		if !st.Live {
-			running = "not asked yet; it was " + g.State
+			running = "not asked yet; it was " + c.Said
 			if st.State == string(limactl.Stopped) {
-				running = "not running; it was " + g.State
+				running = "not running; it was " + c.Said
 			}
 		}
 		fact("running", running)
-		fact("previous", or(g.Previous, "none"))
+		fact("previous", or(c.Previous, "none"))
 	}
 	if hasDrifted(c) {
 		fact("drift", m.cost(c))
@@ -165,18 +165,6 @@ func (m *model) wanted(name string) *lock.Component {
 		return nil
 	}
 	return m.known.Lock.Components[name]
-}
-
-func guestComponent(s *protocol.Status, name string) *protocol.ComponentStatus {
-	if s == nil {
-		return nil
-	}
-	for i := range s.Components {
-		if s.Components[i].Name == name {
-			return &s.Components[i]
-		}
-	}
-	return nil
 }
 
 func or(s, other string) string {

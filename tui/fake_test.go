@@ -132,8 +132,7 @@ func running() *ops.Status {
 		case "executor":
 			g.Service, g.Since, g.Detail = "active", 3*86400, "2 tools"
 		}
-		guest.Components = append(guest.Components, g)
-		c.State, c.Service, c.Since = g.State, g.Service, g.Since
+		c.State, c.Said, c.Previous, c.Service, c.Since = g.State, g.State, g.Previous, g.Service, g.Since
 		if name == "codex" {
 			c.State = "drifted"
 		} else {
@@ -150,7 +149,8 @@ func off(state string) *ops.Status {
 	seen := noon.Add(-3 * time.Hour)
 	st.Live, st.State, st.Seen = false, state, &seen
 	for i := range st.Components {
-		st.Components[i].State, st.Components[i].Service, st.Components[i].Since = protocol.Stopped, "", 0
+		c := &st.Components[i]
+		c.State, c.Service, c.Since = protocol.Stopped, "", 0
 	}
 	return st
 }
