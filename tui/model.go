@@ -107,7 +107,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tickMsg:
 		return m.tick(msg)
 	case pulseMsg:
-		return m.pulse()
+		if m.op != nil && msg.turn == m.op.pulse {
+			return m.pulse()
+		}
 	case batch[ops.Event]:
 		return m.progressed(msg)
 	case batch[ops.Check]:

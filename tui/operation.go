@@ -56,6 +56,7 @@ type operation struct {
 	warnings []string
 	canceled bool // the person asked for it
 	showLog  bool
+	pulse    int   // the one that counts
 	back     int   // lines that the log is scrolled back from its end
 	grace    grace // of the outcome
 

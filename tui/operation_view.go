@@ -22,7 +22,7 @@ func (m *model) operationView(w, h int) []string {
 	case o.showLog:
 		room := max(1, h-len(end)-2)
 		o.back = max(0, min(o.back, len(o.log)-room))
-		return append(m.theme.panel(m.planTitle(), w, h-len(end), tailOf(o.log[:len(o.log)-o.back], room)), end...)
+		return append(m.theme.panel(m.planTitle(), w, h-len(end), lastLines(o.log[:len(o.log)-o.back], room, w-4)), end...)
 	case w >= 110 && o.grid != nil:
 		return m.wideOperation(w, h, end)
 	}
@@ -64,6 +64,14 @@ func (m *model) wideOperation(w, h int, end []string) []string {
 	rest := h - len(end) - len(out)
 	out = append(out, m.theme.panel(m.theme.title.Render("log"), w, rest, tailOf(o.log, rest-2))...)
 	return append(out, end...)
+}
+
+// lastLines are the last n lines of the screen that a log makes, its long lines broken.
+func lastLines(log []string, n, w int) (out []string) {
+	for i := len(log) - 1; i >= 0 && len(out) < n; i-- {
+		out = append(strings.Split(ansi.Hardwrap(log[i], max(1, w), true), "\n"), out...)
+	}
+	return tailOf(out, n)
 }
 
 func tailOf(lines []string, n int) []string {

@@ -68,7 +68,7 @@ func (m *model) tick(t tickMsg) tea.Cmd {
 func (m *model) focused() tea.Cmd {
 	m.poll.blurred = false
 	m.poll.wake()
-	return m.pollNow()
+	return tea.Batch(m.pollNow(), m.pulse())
 }
 
 // look reads the host's files.

@@ -19,7 +19,7 @@ const pulseEvery = 500 * time.Millisecond
 // longRun is from when on the end of an operation is announced to a terminal that is not looked at.
 const longRun = 30 * time.Second
 
-type pulseMsg struct{}
+type pulseMsg struct{ turn int }
 
 // begin runs a verb and shows it.
 func (m *model) begin(v verb) tea.Cmd {
@@ -100,7 +100,8 @@ func (m *model) pulse() tea.Cmd {
 	if !m.running() || m.poll.blurred {
 		return nil
 	}
-	return m.after(pulseEvery, pulseMsg{})
+	m.op.pulse++ // one that is still to come counts no more
+	return m.after(pulseEvery, pulseMsg{m.op.pulse})
 }
 
 // askCancel asks whether to cancel what is under way.

@@ -438,6 +438,41 @@ func TestMergeEvents(t *testing.T) {
 	}
 }
 
+// The clock of an operation stops while nobody looks, and there is only one.
+func TestPulse(t *testing.T) {
+	m := on(noBox())
+	creating(9, nil)(m)
+	var due []tea.Msg
+	m.after = func(_ time.Duration, msg tea.Msg) tea.Cmd {
+		if _, ok := msg.(pulseMsg); ok {
+			due = append(due, msg)
+		}
+		return nil
+	}
+	m.pulse()
+	m.update(tea.BlurMsg{})
+	m.update(tea.FocusMsg{}) // before the first was due
+	for range 3 {
+		all := due
+		due = nil
+		for _, msg := range all {
+			m.update(msg)
+		}
+		if len(due) != 1 {
+			t.Fatalf("%d pulses", len(due))
+		}
+	}
+	m.update(tea.BlurMsg{})
+	msg := due[0]
+	due = nil
+	if m.update(msg); len(due) != 0 {
+		t.Error("it beats unseen")
+	}
+	if m.update(tea.FocusMsg{}); len(due) != 1 {
+		t.Error("it does not beat again")
+	}
+}
+
 // One key means one thing in a place, and everything that can be done says what it does.
 func TestBindings(t *testing.T) {
 	ids := map[string]bool{}
