@@ -88,6 +88,8 @@ func tempDir(t testing.TB) string {
 }
 
 func newBoxAt(t testing.TB, root string) *box {
+	must(t, simulate.Open(root).SetMount("/data", dataUUID))
+	b := openBox(t, root)
 	for name, text := range map[string]string{
 		"proc/sys/kernel/random/boot_id":          "boot-1\n",
 		"usr/bin/python3.13":                      "",
@@ -97,12 +99,58 @@ func newBoxAt(t testing.TB, root string) *box {
 		"usr/local/bin/stranger":                  "not ours",
 		"opt/hermes-box/releases/claude/stranger": "not ours",
 	} {
-		path := filepath.Join(root, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o644))
+		b.write(name, text)
 	}
-	must(t, simulate.Open(root).SetMount("/data", dataUUID))
-	return openBox(t, root)
+	return b
+}
+
+const diskSize = 4 << 30
+
+var blankDisk = guest.Disk{Size: diskSize, Blank: true}
+
+// newRoot is a machine as it comes from its image, with this data disk.
+func newRoot(t testing.TB, data guest.Disk) *box {
+	root := tempDir(t)
+	must(t, simulate.Open(root).AddDisk("/dev/vdb", data))
+	b := openBox(t, root)
+	for name, text := range map[string]string{
+		"home/agent/.ssh/authorized_keys": "ssh-ed25519 AAAA lima\n",
+		"etc/skel/.bashrc":                "# bash\n",
+		"etc/skel/.config/a":              "a\n",
+		"etc/fstab":                       "/dev/vda / ext4 defaults 0 1\n",
+		"etc/environment":                 "#LIMA-START\nno_proxy=localhost\n#LIMA-END\n",
+	} {
+		b.write(name, text)
+	}
+	return b
+}
+
+func (b *box) write(name, text string) {
+	b.t.Helper()
+	must(b.t, os.MkdirAll(filepath.Dir(b.Path(name)), 0o755))
+	must(b.t, os.WriteFile(b.Path(name), []byte(text), 0o644))
+}
+
+func (b *box) read(name string) string {
+	b.t.Helper()
+	text, err := os.ReadFile(b.Path(name))
+	must(b.t, err)
+	return string(text)
+}
+
+func (b *box) has(name string) bool {
+	_, err := os.Lstat(b.Path(name))
+	return err == nil
+}
+
+// failAt makes one effect or look fail, always.
+func (b *box) failAt(what string) {
+	b.sys.Fail = func(effect string) error {
+		if effect == what {
+			return errors.New("sabotage")
+		}
+		return nil
+	}
 }
 
 // openBox is the helper of a new process on a machine that is there.
@@ -316,6 +364,14 @@ func zipped(pairs ...string) []byte {
 }
 
 func sri(sum []byte) string { return "sha512-" + base64.StdEncoding.EncodeToString(sum) }
+
+func codeOf(err error) string {
+	var e *protocol.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
 
 func must(t testing.TB, err error) {
 	t.Helper()

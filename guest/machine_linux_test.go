@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"hermes-box/guest/protocol"
 )
 
 func TestRun(t *testing.T) {
@@ -186,6 +188,15 @@ func TestMounted(t *testing.T) {
 	}
 	if id, err := NewMachine().MountedUUID(t.Context(), t.TempDir()); id != "" || err != nil {
 		t.Errorf("an ordinary directory: %q, %v", id, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	if u := usage(t.TempDir()); u.Used <= 0 || u.Used > u.Total {
+		t.Errorf("%+v", u)
+	}
+	if u := usage("/no/such/place"); u != (protocol.Usage{}) {
+		t.Errorf("of nothing: %+v", u)
 	}
 }
 

@@ -1,162 +1,143 @@
-package guest
+package guest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
+	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"hermes-box/guest"
 	"hermes-box/guest/protocol"
 )
 
-// box is a bootstrapped pretend machine with the components named applied, as far as status looks.
-func box(t *testing.T, names ...string) (*Guest, *pretend) {
-	t.Helper()
-	g, p := newPretend(t)
-	if _, err := g.Bootstrap(t.Context(), askFormat()); err != nil {
-		t.Fatal(err)
-	}
-	state := map[string]protocol.AppliedComponent{}
-	for _, n := range names {
-		state[n] = protocol.AppliedComponent{Name: n, Version: "1.0"}
-	}
-	if err := g.putJSON(g.Path(appliedFile), state); err != nil {
-		t.Fatal(err)
-	}
-	p.calls = nil
-	return g, p
+const (
+	hermesUnit   = "hermes.service"
+	executorUnit = "executor.service"
+	recoveryUnit = "hermes-box-recovery.service"
+)
+
+// started tells whether a service of the box was asked to start.
+func (b *box) started() bool {
+	did := b.sys.Did()
+	return slices.Contains(did, "start "+hermesUnit) || slices.Contains(did, "start "+executorUnit)
 }
 
+// One service that does not start keeps the other from nothing.
 func TestStart(t *testing.T) {
-	g, p := box(t, "hermes", "executor", "node")
-	p.fail["start "+executorUnit] = &ExitError{Cmd: "systemctl start", Status: 1, Output: "no such image"}
-	p.fail["start "+hermesUnit] = errors.New("dependency failed")
-	var mu sync.Mutex
-	ended := map[string]protocol.Event{}
-	g.Emit = func(e protocol.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		ended[e.Component] = e
-	}
-	s, err := g.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.calls[0] != "start "+recoveryUnit {
-		t.Errorf("the first call was %q", p.calls[0])
-	}
-	if e := ended["executor"]; e.State != protocol.Failed || !strings.Contains(e.Line, "no such image") {
-		t.Errorf("executor ended as %+v", e)
-	}
-	// The failure of one kept the other from nothing.
-	if !p.called("start "+hermesUnit) || !p.called("start "+executorUnit) {
-		t.Errorf("calls %v", p.calls)
-	}
-	for _, c := range s.Components {
-		if c.Name == "executor" && (c.State != protocol.FailedState || c.Service != "failed") {
-			t.Errorf("status of executor: %+v", c)
+	for broken, other := range map[string]string{"executor": "hermes", "hermes": "executor"} {
+		b := newFirst(t)
+		must(t, b.sys.Reboot())
+		n := len(b.sys.Did())
+		b.sys.Oneshot = map[string]func(context.Context) error{
+			broken + ".service": func(context.Context) error { return errors.New("no such image") }}
+		s, err := b.Start(t.Context())
+		must(t, err)
+		if did := b.sys.Did()[n:]; did[0] != "start "+recoveryUnit {
+			t.Errorf("first of all it did %q", did[0])
+		}
+		ended := map[string]protocol.Event{}
+		for _, e := range b.events {
+			ended[e.Component] = e
+		}
+		if e := ended[broken]; e.State != protocol.Failed || !strings.Contains(e.Line, "no such image") {
+			t.Errorf("%s ended as %+v", broken, e)
+		}
+		if e := ended[other]; e.State != protocol.Done {
+			t.Errorf("%s is broken: %s ended as %+v", broken, other, e)
+		}
+		for _, c := range s.Components {
+			if c.Name == broken && (c.State != protocol.FailedState || c.Service != "failed") {
+				t.Errorf("status of the broken %+v", c)
+			}
+			if c.Name == other && (c.State == protocol.FailedState || c.Service != "active") {
+				t.Errorf("status of the other %+v", c)
+			}
 		}
 	}
 }
 
+// A machine that has just been made into a box has nothing to start, and starts.
 func TestStartNothingApplied(t *testing.T) {
-	g, p := box(t)
-	s, err := g.Start(t.Context())
-	if err != nil || len(s.Components) != 6 {
+	b := newRoot(t, blankDisk)
+	made, err := b.Bootstrap(t.Context(), askFormat())
+	must(t, err)
+	s, err := b.Start(t.Context())
+	if err != nil || len(s.Components) != 6 || s.DataUUID != made.DataUUID || s.DataProblem != "" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if p.called("start "+hermesUnit) || p.called("start "+executorUnit) {
-		t.Errorf("calls %v", p.calls)
+	if b.started() {
+		t.Errorf("it did %v", b.sys.Did())
 	}
 }
 
 func TestStartRefuses(t *testing.T) {
+	const other = "99999999-2222-4333-8444-555555555555"
 	for name, c := range map[string]struct {
-		spoil func(*Guest, *pretend)
+		spoil func(*box)
 		code  string
 		want  string
 	}{
-		"another disk": {func(g *Guest, p *pretend) { p.mounts[g.Path("/data")] = "99999999-2222-4333-8444-555555555555" },
-			"integrity_failed", "filesystem 99999999-2222-4333-8444-555555555555 is mounted at /data instead of"},
-		"no disk": {func(g *Guest, p *pretend) { delete(p.mounts, g.Path("/data")) }, "integrity_failed", "nothing is mounted at /data"},
-		"recovery": {func(_ *Guest, p *pretend) { p.fail["start "+recoveryUnit] = errors.New("exit status 1") },
-			"external_failed", "recovery before the services"},
-		"no box": {func(g *Guest, _ *pretend) { _ = g.remove(g.Path(uuidFile)) }, "preflight_failed", "not been made into a box"},
+		"another disk": {func(b *box) { must(b.t, b.sys.SetMount("/data", other)) },
+			"integrity_failed", "filesystem " + other + " is mounted at /data instead of"},
+		"no disk":  {func(b *box) { must(b.t, b.sys.SetMount("/data", "")) }, "integrity_failed", "nothing is mounted at /data"},
+		"recovery": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "recovery before the services"},
+		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "not been made into a box"},
 	} {
-		g, p := box(t, "hermes", "executor")
-		c.spoil(g, p)
-		_, err := g.Start(t.Context())
+		b := newFirst(t)
+		must(t, b.sys.Reboot())
+		c.spoil(b)
+		_, err := b.Start(t.Context())
 		if err == nil || codeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v (%s)", name, err, codeOf(err))
 		}
-		if p.called("start "+hermesUnit) || p.called("start "+executorUnit) {
-			t.Errorf("%s: services were started: %v", name, p.calls)
+		if b.started() {
+			t.Errorf("%s: services were started: %v", name, b.sys.Did())
 		}
 	}
 }
 
 func TestQuiesce(t *testing.T) {
-	g, p := box(t, "hermes", "executor")
-	p.set(hermesUnit, Unit{Active: "active"})
-	p.set(executorUnit, Unit{Active: "activating", Sub: "auto-restart"})
-	out, err := g.Quiesce(t.Context())
+	b := newFirst(t) // both run
+	must(t, b.sys.Break(executorUnit, guest.Unit{Active: "activating", Sub: "auto-restart"}))
+	out, err := b.Quiesce(t.Context())
 	if err != nil || !slices.Equal(out.Stopped, []string{hermesUnit, executorUnit}) {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if p.calls[len(p.calls)-1] != "sync" {
-		t.Errorf("calls %v; want sync last", p.calls)
+	b.service(t, "hermes", false)
+	b.service(t, "executor", false)
+	if did := b.sys.Did(); did[len(did)-1] != "sync" {
+		t.Errorf("did %v; want sync last", did)
 	}
-	if out, err = g.Quiesce(t.Context()); err != nil || len(out.Stopped) != 0 {
+	if out, err = b.Quiesce(t.Context()); err != nil || len(out.Stopped) != 0 {
 		t.Errorf("again: %+v, %v", out, err)
 	}
 
-	for _, fail := range []string{"units", "stop " + hermesUnit} {
-		g, p := box(t, "hermes", "executor")
-		p.set(hermesUnit, Unit{Active: "active"})
-		p.set(executorUnit, Unit{Active: "active"})
-		p.fail[fail] = errors.New("systemd is gone")
-		if _, err := g.Quiesce(t.Context()); err == nil || !p.called("sync") {
-			t.Errorf("%s failed: %v, calls %v", fail, err, p.calls)
+	for _, what := range []string{"look at units", "stop " + hermesUnit} {
+		b := newFirst(t)
+		b.failAt(what)
+		if _, err := b.Quiesce(t.Context()); err == nil || !slices.Contains(b.sys.Did(), "sync") {
+			t.Errorf("%s failed: %v, did %v", what, err, b.sys.Did())
 		}
 	}
 }
 
-// follower prints a line and then waits for the end of its context.
-type follower struct {
-	*pretend
-	cmd Cmd
-}
-
-func (f *follower) Run(ctx context.Context, c Cmd) ([]byte, error) {
-	f.cmd = c
-	if _, err := io.WriteString(c.Stdout, "a line\n"); err != nil {
-		return nil, err
-	}
-	if slices.Contains(c.Args, "--follow") {
-		<-ctx.Done()
-		return nil, &ExitError{Cmd: c.Path, Status: -1, Err: ctx.Err()}
-	}
-	return nil, nil
-}
-
 func TestLogs(t *testing.T) {
-	g, p := newPretend(t)
-	f := &follower{pretend: p}
-	g.System = f
-	var out strings.Builder
-	if err := g.Logs(t.Context(), protocol.LogRequest{Source: "hermes", Lines: 20}, &out); err != nil || out.String() != "a line\n" {
-		t.Errorf("%q, %v", out.String(), err)
+	b := newBox(t)
+	for range 30 {
+		must(t, errors.Join(b.sys.StartUnit(t.Context(), hermesUnit), b.sys.StartUnit(t.Context(), executorUnit)))
 	}
-	args := strings.Join(f.cmd.Args, " ")
-	if !strings.Contains(args, "--lines 20") || !strings.Contains(args, "--unit hermes.service") || strings.Contains(args, "--follow") {
-		t.Errorf("journalctl %s", args)
+	var out bytes.Buffer
+	must(t, b.Logs(t.Context(), protocol.LogRequest{Source: "hermes", Lines: 20}, &out))
+	if text := out.String(); strings.Count(text, "\n") != 20 || strings.Count(text, " hermes: ") != 20 {
+		t.Errorf("the last 20 lines of hermes are\n%s", text)
 	}
 	for _, ask := range []protocol.LogRequest{{Source: "sshd", Lines: 1}, {Source: "", Lines: 1}, {Source: "hermes", Lines: -1}, {Source: "hermes", Lines: 1 << 30}} {
-		if err := g.Logs(t.Context(), ask, &out); codeOf(err) != "invalid_input" {
+		if err := b.Logs(t.Context(), ask, &out); codeOf(err) != "invalid_input" {
 			t.Errorf("%+v: %v", ask, err)
 		}
 	}
@@ -164,8 +145,18 @@ func TestLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- g.Logs(ctx, protocol.LogRequest{Source: "executor", Follow: true}, io.Discard) }()
-		synctest.Wait() // it follows, and is not done
+		var out bytes.Buffer
+		go func() { done <- b.Logs(ctx, protocol.LogRequest{Source: "executor", Follow: true}, &out) }()
+		synctest.Wait() // it has shown what there was
+		if out.Len() != 0 {
+			t.Errorf("of no past lines it shows\n%s", out.String())
+		}
+		must(t, b.sys.StartUnit(ctx, executorUnit))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !strings.Contains(out.String(), " executor: ") {
+			t.Errorf("what came while it followed: %q", out.String())
+		}
 		select {
 		case err := <-done:
 			t.Fatalf("following ended by itself: %v", err)

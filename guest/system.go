@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// System is every effect on the machine that is not a file below Guest.Root. machine is the real one; tests
-// and the rehearsal machine have their own. Paths given to it are real paths (Guest.Path has been applied).
+// System is every effect on the machine that is not a file below Guest.Root. machine is the real one; the one of
+// package simulate is for tests and the rehearsal machine. Paths given to it are real paths (Guest.Path has been applied).
 type System interface {
 	// Run runs one program to its end and returns what it printed on stdout and stderr together. A status
 	// other than 0 is an *ExitError. Cmd.Timeout bounds it; the process and its children are reaped.

@@ -55,6 +55,9 @@ func (d disk) read() (guest.Disk, error) {
 
 // Disk is what is on an attached disk.
 func (s *System) Disk(_ context.Context, device string) (d guest.Disk, err error) {
+	if err := s.answers("disk " + device); err != nil {
+		return d, err
+	}
 	err = errors.Join(s.look(func(st *state) {
 		have, ok := st.Disks[device]
 		if !ok {
@@ -66,30 +69,44 @@ func (s *System) Disk(_ context.Context, device string) (d guest.Disk, err error
 	return d, err
 }
 
-// Format makes the device hold an empty filesystem.
-func (s *System) Format(_ context.Context, device, uuid, _ string) error {
-	return s.change("format "+device, func(st *state) error {
-		d, ok := st.Disks[device]
-		if !ok {
-			return fmt.Errorf("%s: no such device", device)
-		}
-		d.Blank, d.Type, d.UUID = false, "ext4", uuid
-		st.Disks[device] = d
-		if d.Dir == "" {
-			return nil
-		}
-		data, err := json.Marshal(filesystem{d.Type, d.UUID})
-		if err != nil {
-			return err
-		}
-		return errors.Join(os.RemoveAll(filepath.Join(d.Dir, "files")), os.MkdirAll(filepath.Join(d.Dir, "files"), 0o755),
-			os.WriteFile(filepath.Join(d.Dir, "filesystem.json"), data, 0o600))
-	})
+// Format makes the device hold an empty filesystem. It is two effects, "format DEVICE UUID" and "formatted DEVICE":
+// where the second one fails, half a filesystem is left, which nobody recognizes.
+func (s *System) Format(_ context.Context, device, uuid, label string) error {
+	if len(label) > 16 {
+		return fmt.Errorf("label %q: ext4 holds 16 bytes", label)
+	}
+	if err := s.change("format "+device+" "+uuid, func(st *state) error { return st.write(device, filesystem{}) }); err != nil {
+		return err
+	}
+	return s.change("formatted "+device, func(st *state) error { return st.write(device, filesystem{"ext4", uuid}) })
+}
+
+// write makes the device hold nothing but a filesystem.
+func (st *state) write(device string, f filesystem) error {
+	d, ok := st.Disks[device]
+	if !ok {
+		return fmt.Errorf("%s: no such device", device)
+	}
+	d.Blank, d.Type, d.UUID = false, f.Type, f.UUID
+	st.Disks[device] = d
+	if d.Dir == "" {
+		return nil
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(filepath.Join(d.Dir, "files")), os.MkdirAll(filepath.Join(d.Dir, "files"), 0o755),
+		os.WriteFile(filepath.Join(d.Dir, "filesystem.json"), data, 0o600))
 }
 
 // MountedUUID is the filesystem mounted at a path.
 func (s *System) MountedUUID(_ context.Context, path string) (uuid string, err error) {
-	err = s.look(func(st *state) { uuid = st.Mounts[s.guestPath(path)] })
+	at := s.guestPath(path)
+	if err := s.answers("mount " + at); err != nil {
+		return "", err
+	}
+	err = s.look(func(st *state) { uuid = st.Mounts[at] })
 	return uuid, err
 }
 

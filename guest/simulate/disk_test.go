@@ -2,9 +2,12 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hermes-box/guest"
 )
 
 // What is on an attached disk outlives the machine, and is there again in another one.
@@ -27,6 +30,22 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 	if err := s.Mount(ctx, filepath.Join(root, "data")); err == nil {
 		t.Error("mounted a blank disk")
 	}
+	if err := s.Format(ctx, "/dev/vdb", "u-1", "more than 16 bytes"); err == nil {
+		t.Error("formatted with a label that ext4 cannot hold")
+	}
+	s.Fail = func(what string) error {
+		if what == "formatted /dev/vdb" {
+			return errors.New("power cut")
+		}
+		return nil
+	}
+	if err := s.Format(ctx, "/dev/vdb", "u-1", "data"); err == nil {
+		t.Error("no error from a format that was cut short")
+	}
+	if d, err := Open(root).Disk(ctx, "/dev/vdb"); err != nil || d != (guest.Disk{Size: 1 << 30}) {
+		t.Errorf("half a filesystem is %+v, %v", d, err)
+	}
+	s.Fail = nil
 	if err := s.Format(ctx, "/dev/vdb", "u-1", "data"); err != nil {
 		t.Fatal(err)
 	}

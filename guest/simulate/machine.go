@@ -3,7 +3,8 @@ package simulate
 import (
 	"context"
 	"errors"
-	"net/url"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,29 +128,36 @@ func (s *System) Sync(context.Context) error {
 
 // EnsureUser records a user and makes its home.
 func (s *System) EnsureUser(_ context.Context, name string, id int, home string) error {
-	return s.change("user "+name, func(st *state) error {
+	return s.change(fmt.Sprintf("user %s %d %s", name, id, home), func(st *state) error {
 		st.Users[name] = id
 		return os.MkdirAll(filepath.Join(s.root, home), 0o755)
 	})
 }
 
 // Chown only looks whether the path is there: giving files away takes privilege.
-func (s *System) Chown(path string, _, _ int) error {
-	_, err := os.Lstat(path)
-	return err
+func (s *System) Chown(path string, uid, gid int) error {
+	return s.change(fmt.Sprintf("chown %s %d:%d", s.guestPath(path), uid, gid), func(*state) error {
+		_, err := os.Lstat(path)
+		return err
+	})
 }
 
-// InstallPackages records archives named as Debian names them, NAME_VERSION_ARCH.deb.
+// InstallPackages records archives, each of which is a line "NAME VERSION".
 func (s *System) InstallPackages(_ context.Context, archives []string) error {
-	return s.change("install", func(st *state) error {
-		for _, a := range archives {
-			name, rest, _ := strings.Cut(filepath.Base(a), "_")
-			version, _, _ := strings.Cut(rest, "_")
-			if v, err := url.PathUnescape(version); err == nil {
-				version = v
-			}
-			st.Packages[name] = version
+	packages := map[string]string{}
+	for _, a := range archives {
+		data, err := os.ReadFile(a)
+		if err != nil {
+			return err
 		}
+		f := strings.Fields(string(data))
+		if len(f) != 2 {
+			return fmt.Errorf("%s is not a package archive", a)
+		}
+		packages[f[0]] = f[1]
+	}
+	return s.change("install "+strings.Join(slices.Sorted(maps.Keys(packages)), " "), func(st *state) error {
+		maps.Copy(st.Packages, packages)
 		return nil
 	})
 }

@@ -29,7 +29,8 @@ type System struct {
 	root string
 	mu   sync.Mutex
 
-	// Fail, if set, is asked before each effect, named as in Did; an error it returns is the effect's.
+	// Fail, if set, is asked before each effect, named as in Did, and before each look that may go wrong: "look at
+	// units", "look at disk /dev/vdb", "look at mount /data". An error it returns is that of the effect or the look.
 	Fail func(effect string) error
 	// Programs stand in for programs of a base name, also for those below the directory.
 	Programs map[string]func(guest.Cmd) ([]byte, error)
@@ -119,6 +120,16 @@ func (s *System) change(effect string, do func(*state) error) error {
 		return err
 	}
 	return os.Rename(s.file()+".new", s.file())
+}
+
+// answers asks Fail about a look.
+func (s *System) answers(at string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Fail == nil {
+		return nil
+	}
+	return s.Fail("look at " + at)
 }
 
 // Did are the effects asked for so far, in order: "restart hermes.service", "load TAG", "run NAME".

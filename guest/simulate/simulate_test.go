@@ -73,10 +73,13 @@ func TestFail(t *testing.T) {
 	s := Open(t.TempDir())
 	sabotage := errors.New("sabotage")
 	s.Fail = func(effect string) error {
-		if effect == "stop x.service" {
+		if effect == "stop x.service" || effect == "look at mount /data" {
 			return sabotage
 		}
 		return nil
+	}
+	if _, err := s.MountedUUID(context.Background(), filepath.Join(s.Root(), "data")); !errors.Is(err, sabotage) {
+		t.Errorf("the look: %v", err)
 	}
 	err := errors.Join(s.StartUnit(context.Background(), "x.service"), s.StopUnit(context.Background(), "x.service"))
 	if !errors.Is(err, sabotage) || !active(t, s, "x.service") {
@@ -84,6 +87,22 @@ func TestFail(t *testing.T) {
 	}
 	if want := []string{"start x.service", "stop x.service"}; !slices.Equal(s.Did(), want) {
 		t.Errorf("did %v", s.Did())
+	}
+}
+
+func TestPackages(t *testing.T) {
+	ctx, root := context.Background(), t.TempDir()
+	tree, other := filepath.Join(root, "sum"), filepath.Join(root, "other")
+	write(t, tree, "tree 2.2.1-1\n")
+	write(t, other, "no archive at all")
+	if err := Open(root).InstallPackages(ctx, []string{tree}); err != nil {
+		t.Fatal(err)
+	}
+	if version, err := Open(root).PackageVersion(ctx, "tree"); version != "2.2.1-1" || err != nil {
+		t.Errorf("%q, %v", version, err)
+	}
+	if err := Open(root).InstallPackages(ctx, []string{other}); err == nil {
+		t.Error("installed what is no package")
 	}
 }
 

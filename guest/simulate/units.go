@@ -130,6 +130,9 @@ func (s *System) Break(name string, as guest.Unit) error {
 
 // Units tells the state of each.
 func (s *System) Units(_ context.Context, names ...string) (map[string]guest.Unit, error) {
+	if err := s.answers("units"); err != nil {
+		return nil, err
+	}
 	units := map[string]guest.Unit{}
 	err := s.look(func(st *state) {
 		for _, name := range names {
