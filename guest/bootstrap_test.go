@@ -251,9 +251,10 @@ func TestBootstrapCrash(t *testing.T) {
 	}
 }
 
+// A failure says where it was, leaves nothing that harms, and the next run finishes.
 func TestBootstrapFailures(t *testing.T) {
 	for what, phase := range map[string]string{"user agent 1000 /home/agent": "user", "look at disk /dev/vdb": "format",
-		"mount /data": "mount", "mount /home/agent": "mount", "run sshd": "login", "enable hermes.service": "units"} {
+		"mount /data": "mount", "chown /data/home/agent.new/.bashrc 1000:1000": "mount", "sync": "mount", "mount /home/agent": "mount", "run sshd": "login", "enable hermes.service": "units"} {
 		b := newRoot(t, blankDisk)
 		b.failAt(what)
 		_, err := b.Bootstrap(t.Context(), askFormat())
@@ -267,6 +268,10 @@ func TestBootstrapFailures(t *testing.T) {
 		// Settings that sshd refuses do not stay.
 		if b.has(guestfiles.SSHD) {
 			t.Errorf("%s: the sshd settings are there", what)
+		}
+		b.sys.Fail = nil
+		if out, err := b.Bootstrap(t.Context(), askFormat()); err != nil || !slices.Equal(b.formats(), []string{out.DataUUID}) {
+			t.Errorf("%s: and again: %+v, %v, formatted as %v", what, out, err, b.formats())
 		}
 	}
 }

@@ -132,7 +132,9 @@ func TestLogs(t *testing.T) {
 		must(t, errors.Join(b.sys.StartUnit(t.Context(), hermesUnit), b.sys.StartUnit(t.Context(), executorUnit)))
 	}
 	var out bytes.Buffer
-	must(t, b.Logs(t.Context(), protocol.LogRequest{Source: "hermes", Lines: 20}, &out))
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	must(t, b.Logs(soon, protocol.LogRequest{Source: "hermes", Lines: 20}, &out))
 	if text := out.String(); strings.Count(text, "\n") != 20 || strings.Count(text, " hermes: ") != 20 {
 		t.Errorf("the last 20 lines of hermes are\n%s", text)
 	}
