@@ -66,7 +66,9 @@ func TestStartNothingApplied(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	made, err := b.Bootstrap(t.Context(), askFormat())
 	must(t, err)
-	s, err := b.Start(t.Context())
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // a service that is started would be waited for
+	defer cancel()
+	s, err := b.Start(soon)
 	if err != nil || len(s.Components) != 6 || s.DataUUID != made.DataUUID || s.DataProblem != "" {
 		t.Fatalf("%+v, %v", s, err)
 	}
