@@ -193,20 +193,24 @@ func serviceState(unit Unit) (state, detail string) {
 	return protocol.Stopped, ""
 }
 
-var (
-	apiKey    = regexp.MustCompile(`(?m)^\s*(export\s+)?[A-Z0-9_]+_API_KEY\s*=\s*["']?[^\s"']`)
-	modelLine = regexp.MustCompile(`(?m)^model:`)
-)
+var apiKey = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Z0-9_]+)_API_KEY[ \t]*=[ \t]*["']?[^\s"']`)
 
-// hermesSetUp looks for what any way of setting Hermes up leaves behind.
+// hermesSetUp looks for what any way of setting Hermes up leaves behind. Keys of MCP servers are none: they are for
+// tools, not for a model.
 func hermesSetUp(g *Guest) bool {
-	var auth map[string]json.RawMessage
-	if err := getJSON(g.Path(hermesHome.path, "auth.json"), &auth); err == nil && len(auth) > 0 {
+	var auth struct {
+		Providers map[string]json.RawMessage `json:"providers"`
+		Pool      map[string]json.RawMessage `json:"credential_pool"`
+	}
+	if err := getJSON(g.Path(hermesHome.path, "auth.json"), &auth); err == nil && len(auth.Providers)+len(auth.Pool) > 0 {
 		return true
 	}
-	env, _ := os.ReadFile(g.Path(hermesHome.path, ".env"))
-	config, _ := os.ReadFile(g.Path(hermesHome.path, "config.yaml"))
-	return apiKey.Match(env) || modelLine.Match(config)
+	for _, key := range apiKey.FindAllSubmatch(g.hermesText(".env"), -1) {
+		if !strings.HasPrefix(string(key[1]), "MCP_") {
+			return true
+		}
+	}
+	return modelIn(g.hermesText("config.yaml")) != ""
 }
 
 // wheelName is the file name of a wheel: name, version, perhaps a build, and three tags.

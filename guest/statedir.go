@@ -45,6 +45,12 @@ func (g *Guest) seed(dir stateDir, name string, data []byte, mode fs.FileMode) e
 	if _, err := root.Lstat(name); err == nil {
 		return nil
 	}
+	return g.writeIn(root, dir, name, data, mode)
+}
+
+// writeIn writes a file of a state directory for its user: beside, synced, renamed. What is there of that name goes,
+// and no link is followed.
+func (g *Guest) writeIn(root *os.Root, dir stateDir, name string, data []byte, mode fs.FileMode) error {
 	beside := name + ".new"
 	if err := root.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -54,7 +60,7 @@ func (g *Guest) seed(dir stateDir, name string, data []byte, mode fs.FileMode) e
 		return err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	path := g.Path(dir.path, name)
@@ -64,7 +70,7 @@ func (g *Guest) seed(dir stateDir, name string, data []byte, mode fs.FileMode) e
 	if err := root.Rename(beside, name); err != nil {
 		return err
 	}
-	g.did("seed " + name)
+	g.did("write in " + name)
 	return syncDir(filepath.Dir(path))
 }
 

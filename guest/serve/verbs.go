@@ -63,6 +63,25 @@ var verbs = map[string]verb{
 	protocol.VerbVersions: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
 		return g.Versions(ctx)
 	}),
+	protocol.VerbSignedIn: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		return g.SignedIn(ctx)
+	}),
+	protocol.VerbLinkExecutor: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
+		var ask protocol.ExecutorLink
+		if err := decode(in, &ask); err != nil {
+			return nil, err
+		}
+		if err := g.CheckData(ctx); err != nil {
+			return nil, err
+		}
+		return g.LinkExecutor(ctx, ask)
+	}),
+	protocol.VerbTakeUpHermes: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+		if err := g.CheckData(ctx); err != nil {
+			return nil, err
+		}
+		return g.TakeUpHermes(ctx)
+	}),
 	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, out io.Writer) (any, error) {
 		var ask protocol.LogRequest
 		if err := decode(in, &ask); err != nil {

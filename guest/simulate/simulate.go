@@ -193,7 +193,7 @@ func (s *System) guestPath(path string) string {
 	return filepath.Join("/", rel)
 }
 
-func (s *System) now() time.Time { return time.Now().Truncate(time.Second) }
+func (s *System) now() time.Time { return time.Now().Truncate(time.Microsecond) }
 
 // Changed is when the machine was last changed; zero if it never was.
 func (s *System) Changed() time.Time {
