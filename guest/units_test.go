@@ -17,7 +17,7 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 		text[f.Path] = string(f.Data)
 	}
 	for name, wants := range map[string][]string{
-		hermesUnit: {"ConditionPathExists=" + hermesStart + "\n", "ExecStart=" + hermesStart + " gateway run",
+		hermesUnit: {"ConditionPathExists=" + hermesStart + "\n", "ExecStart=" + hermesStart + " \\\n    gateway run",
 			"EnvironmentFile=-" + environmentFile, "User=" + agentUser, "WorkingDirectory=" + workspaceDir},
 		"hermes-dashboard.service": {"ConditionPathExists=" + hermesStart + "\n", "EnvironmentFile=" + portsFile,
 			"--host 127.0.0.1 --port ${DASHBOARD_PORT}"},
@@ -46,6 +46,12 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 	}
 	if !strings.Contains(text[guestfiles.SSHD], "AuthorizedKeysFile "+path.Dir(keysFile)+"/%u") {
 		t.Error("sshd looks for keys elsewhere than where they are put")
+	}
+	// What Hermes's own setup looks for in a unit of this name, to offer its removal.
+	for _, mark := range []string{"/hermes gateway ", " hermes gateway ", "hermes_cli"} {
+		if strings.Contains(text[units+hermesUnit], mark) {
+			t.Errorf("hermes takes its unit for a leftover of its own: %q", mark)
+		}
 	}
 	// No secret and no token may be spelled in a unit.
 	if out := text[units+executorUnit]; strings.Contains(out, "EXECUTOR_AUTH_TOKEN") {
