@@ -34,13 +34,19 @@ func runOnTerminal(home string, in *instance, command string) int {
 		}
 		restore = func() { _ = term.Restore(ours, before) }
 		defer restore()
-		sizes := make(chan os.Signal, 1)
+		sizes, followed := make(chan os.Signal, 1), make(chan struct{})
 		signal.Notify(sizes, syscall.SIGWINCH)
-		sizes <- syscall.SIGWINCH
+		_ = pty.InheritSize(os.Stdin, terminal)
 		go func() {
+			defer close(followed)
 			for range sizes {
 				_ = pty.InheritSize(os.Stdin, terminal)
 			}
+		}()
+		defer func() { // before the terminal is closed
+			signal.Stop(sizes)
+			close(sizes)
+			<-followed
 		}()
 	}
 	in.whenGone(func() {
