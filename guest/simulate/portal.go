@@ -94,11 +94,22 @@ func (s *System) answer(unit, method, path, authorization string, body []byte) (
 	}
 	token, _ := os.ReadFile(filepath.Join(s.root, protocol.DataDir, "secrets/executor-token.env"))
 	want := "Bearer " + strings.TrimPrefix(strings.TrimSpace(string(token)), "EXECUTOR_AUTH_TOKEN=")
+	connected := filepath.Join(s.root, protocol.DataDir, "executor/connected")
 	switch {
+	case path == "/connect": // what a person does in the portal, behind its token
+		if err := os.WriteFile(connected, nil, 0o600); err != nil {
+			return http.StatusInternalServerError, []byte(err.Error())
+		}
+		return http.StatusOK, []byte("demo: Executor has a service to call now.\n")
 	case authorization != want:
-		return http.StatusUnauthorized, []byte("demo: Executor's portal would ask for its token here\n")
+		return http.StatusUnauthorized, []byte("demo: Executor's portal would ask for its token here.\nThe page /connect connects a service.\n")
 	case path == "/api/health":
 		return http.StatusOK, []byte(`{"status":"ok"}`)
+	case path == "/api/connections":
+		if _, err := os.Stat(connected); err != nil {
+			return http.StatusOK, []byte(`[]`)
+		}
+		return http.StatusOK, []byte(`[{"id":"demo"}]`)
 	case path == "/mcp" && method == http.MethodPost:
 		return s.mcp(body)
 	}
