@@ -35,9 +35,7 @@ made is removed again; artifacts that came in whole stay in the cache, so that t
 				p.line("")
 				p.line("work in it:  hermes-box ssh")
 				p.line("executor:    http://127.0.0.1:%d/", b.Ports().Executor)
-				p.line("sign in:     hermes-box exec -t -- claude auth login")
-				p.line("             hermes-box exec -t -- codex login --device-auth")
-				p.line("             hermes-box exec -t -- hermes setup")
+				p.line("sign in:     hermes-box login")
 			})
 		},
 	}

@@ -82,7 +82,7 @@ func (a *app) sink() (ops.Sink, func()) {
 	case a.quiet:
 		return nil, func() {}
 	}
-	p := newProgress(a.stderr, style{a.colored(a.stderr)}, isTerminal(a.stderr))
+	p := newProgress(a.stderr, style{a.colored(a.stderr)}, isTerminal(a.stderr) && !accessible())
 	return p.event, p.close
 }
 

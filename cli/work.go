@@ -2,14 +2,13 @@ package cli
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
-	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
 
@@ -91,13 +90,11 @@ func (a *app) open() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !print && !a.json && os.Getenv("SSH_CONNECTION") == "" {
-				if err := exec.CommandContext(cmd.Context(), opener(), url).Start(); err != nil {
-					a.note("no browser could be opened; the address is")
-				}
+			if !print && !a.json {
+				a.browse(url)
 			}
 			if service == "executor" {
-				a.note("it asks for a token; this shows it: " + tokenCommand)
+				a.note("it asks for a token; this shows it: " + ops.ShowToken)
 			}
 			return a.result("open", map[string]string{"url": url}, func(p *printer) { p.line("%s", url) })
 		},
@@ -105,9 +102,6 @@ func (a *app) open() *cobra.Command {
 	cmd.Flags().BoolVar(&print, "print", false, "print the address and open nothing")
 	return cmd
 }
-
-// tokenCommand shows Executor's token; we never print it ourselves.
-const tokenCommand = "hermes-box exec -- sudo cat " + protocol.DataDir + "/secrets/executor-token.env"
 
 func opener() string {
 	if runtime.GOOS == "darwin" {

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"os/exec"
 	"syscall"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
-// Attach prepares an interactive login, with a terminal, for handing ours over. What first says is run before it, in
-// one round trip that also proves that the connection works: a dead one is an error here and not a screen that hangs.
-// The status of first does not matter. The login is not started: the caller sets Stdin, Stdout and Stderr to the
-// terminal. Its exit status is the remote shell's, or 255 where the connection was lost. No agent and no display is
-// forwarded, and no key is ssh's own.
-func (c *Client) Attach(ctx context.Context, instance string, first Exec) (*exec.Cmd, error) {
+// Attach prepares an interactive login, with a terminal, for handing ours over; or one command in place of the login's
+// shell. What first says is run before it, in one round trip that also proves that the connection works: a dead one is
+// an error here and not a screen that hangs. The status of first does not matter. The login is not started: the caller
+// sets Stdin, Stdout and Stderr to the terminal. Its exit status is the remote side's, or 255 where the connection was
+// lost. No agent and no display is forwarded, and no key is ssh's own.
+func (c *Client) Attach(ctx context.Context, instance string, first Exec, command ...string) (*exec.Cmd, error) {
 	var exit *ExitError
 	if err := c.Exec(ctx, instance, first); err != nil && !errors.As(err, &exit) {
 		return nil, err
@@ -21,7 +23,11 @@ func (c *Client) Attach(ctx context.Context, instance string, first Exec) (*exec
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, program, append(options, "-t", "--", hostAlias(instance))...)
+	options = append(options, "-t", "--", hostAlias(instance))
+	if len(command) > 0 {
+		options = append(options, "exec "+shellescape.QuoteCommand(command))
+	}
+	cmd := exec.CommandContext(ctx, program, options...)
 	cmd.Env = c.env
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that ssh puts the terminal back
 	cmd.WaitDelay = grace

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -44,6 +45,19 @@ func (b *Box) ensureHelper(ctx context.Context) error {
 			Hint("hermes-box stop, then hermes-box start")
 	}
 	return nil
+}
+
+// askNew is ask for a verb that the helper of an older version of this program may not know: such a one is replaced.
+func (b *Box) askNew(ctx context.Context, verb string, request, result any, on func(protocol.Event)) error {
+	err := b.ask(ctx, verb, request, result, on)
+	var exit *limactl.ExitError
+	if !errors.As(err, &exit) || exit.Status != 2 { // what a call that is none ends with
+		return err
+	}
+	if err := b.ensureHelper(ctx); err != nil {
+		return err
+	}
+	return b.ask(ctx, verb, request, result, on)
 }
 
 // putHelper checks what came over the wire before it gets the name that is run.

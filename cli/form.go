@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/huh/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
+)
+
+// errLeft is a person leaving a form: by esc, by ctrl-c, or by the end of the input.
+var errLeft = errors.New("left")
+
+// accessible is asked for by screen readers, and the only way on a terminal that cannot move its cursor.
+func accessible() bool { return os.Getenv("ACCESSIBLE") != "" || os.Getenv("TERM") == "dumb" }
+
+// ask puts one question on the terminal. In accessible mode only the title and the options are read out, so what
+// explains them has to have been printed before.
+func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error {
+	keys := huh.NewDefaultKeyMap()
+	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "esc"))
+	keys.Select.Filter = key.NewBinding() // without keys; the lists are short
+	form := huh.NewForm(huh.NewGroup(question)).WithOutput(out).WithKeyMap(keys)
+	if accessible() {
+		return a.askInLines(ctx, form, question)
+	}
+	// Left or answered, the program ends the same way: the form is wiped, and no key of the next one is lost in it.
+	form.SubmitCmd, form.CancelCmd = tea.Quit, tea.Quit
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out), tea.WithoutSignalHandler(), // signals end ctx
+		tea.WithFilter(sizeUnasked)}
+	if !a.colored(out) {
+		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	_, err := tea.NewProgram(asked{form.WithTheme(huh.ThemeFunc(theme)), question}, options...).Run()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil && form.State != huh.StateCompleted:
+		return errLeft
+	}
+	return err
+}
+
+// sizeUnasked drops a form's question for the size of the window. The size is told without it, and a window that changes
+// while it is answered makes Bubble Tea race with itself.
+func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
+	if msg == tea.RequestWindowSize() {
+		return nil
+	}
+	return msg
+}
+
+// asked is a form of one question as a program of its own.
+type asked struct {
+	*huh.Form
+	question huh.Field
+}
+
+func (f asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if _, ok := msg.(tea.WindowSizeMsg); ok {
+		f.question.WithHeight(0) // once low, it would stay so in a window that has grown again
+	}
+	_, cmd := f.Form.Update(msg)
+	return f, cmd
+}
+
+func (f asked) View() tea.View { return tea.NewView(f.Form.View()) }
+
+// askInLines asks and is answered in plain lines.
+func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field) error {
+	in := &watched{Reader: a.stdin}
+	form.WithAccessible(true).WithTheme(huh.ThemeFunc(huh.ThemeBase)).WithInput(in)
+	show := func() {}
+	if secret, ok := question.(*huh.Input); ok { // nothing else is typed here
+		// The form is not to hide it: it would do so again after the terminal has been given back.
+		show = hidden(in.fd())
+		secret.EchoMode(huh.EchoModeNormal)
+	}
+	defer show()
+	done := make(chan error, 1)
+	go func() { done <- form.Run() }()
+	select {
+	case err := <-done:
+		if err == nil && in.ended {
+			err = errLeft
+		}
+		return err
+	case <-ctx.Done(): // a read from a terminal cannot be ended; it goes with the process
+		return ctx.Err()
+	}
+}
+
+// wrapped breaks lines for a terminal, within what a form leaves of its width.
+func wrapped(text string, out io.Writer) string {
+	width := 80
+	if f, ok := out.(interface{ Fd() uintptr }); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			width = min(w, width)
+		}
+	}
+	return lipgloss.Wrap(text, max(width-4, 1), "")
+}
+
+// watched notices the end of the input: forms take it for an empty answer.
+type watched struct {
+	io.Reader
+	ended bool
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.ended = w.ended || err == io.EOF
+	return n, err
+}
+
+// Fd is the terminal that the reader is, for what is typed unseen.
+func (w *watched) Fd() uintptr { return uintptr(w.fd()) }
+
+func (w *watched) fd() int {
+	if f, ok := w.Reader.(interface{ Fd() uintptr }); ok {
+		return int(f.Fd())
+	}
+	return -1
+}
+
+// theme is made of the terminal's own sixteen colours, and of its own foreground wherever there is much to read.
+func theme(dark bool) *huh.Styles {
+	s := huh.ThemeBase(dark)
+	f := &s.Focused
+	f.Base = f.Base.BorderForeground(lipgloss.BrightBlack)
+	f.Title = f.Title.Bold(true)
+	f.SelectSelector = f.SelectSelector.Foreground(lipgloss.Cyan).SetString("▸ ")
+	f.SelectedOption = f.SelectedOption.Bold(true)
+	f.ErrorMessage = f.ErrorMessage.Foreground(lipgloss.Red)
+	f.ErrorIndicator = f.ErrorIndicator.Foreground(lipgloss.Red)
+	s.Blurred = s.Focused
+	return s
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// signIns is the result of login.
+type signIns struct {
+	Steps []ops.SignIn `json:"steps"`
+	Done  int          `json:"done"`
+}
+
+func (a *app) login() *cobra.Command {
+	return &cobra.Command{
+		Use: "login [" + strings.Join(ops.SignInIDs(), "|") + "]", GroupID: "work", Args: cobra.MaximumNArgs(1), ValidArgs: ops.SignInIDs(),
+		Short: "sign in to the agents, step by step",
+		Long: `Sign in to the agents in the box, step by step and in any order. Each step says what it is for and which command it
+runs, hands this terminal to that command in the box, and is looked at again when it comes back. What is done is asked
+in the box each time and never remembered: leave whenever you like and come back any day.
+
+With a step's name that step alone is run. With --json, or without a terminal, the steps are printed.
+ACCESSIBLE=1 asks line by line, for screen readers.`,
+		Example: "  hermes-box login\n  hermes-box login codex\n  hermes-box login --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if err := ops.KnownSignIn(args[0]); err != nil {
+					return err
+				}
+			}
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			terminal := isTerminal(a.stdin) && isTerminal(a.stdout)
+			switch {
+			case len(args) == 1 && !a.json:
+				return a.loginStep(cmd.Context(), b, args[0], terminal)
+			case terminal && !a.json:
+				return a.walk(cmd.Context(), b)
+			}
+			steps, err := a.lookAtSignIns(cmd.Context(), b)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				steps = only(steps, args[0])
+			}
+			return a.result("login", steps, func(p *printer) { signInsText(p, steps) })
+		},
+	}
+}
+
+func only(s signIns, id string) (out signIns) {
+	for _, step := range s.Steps {
+		if step.ID == id {
+			out.Steps = append(out.Steps, step)
+			if step.Done {
+				out.Done++
+			}
+		}
+	}
+	return out
+}
+
+func (a *app) lookAtSignIns(ctx context.Context, b *ops.Box) (signIns, error) {
+	steps, err := b.SignIns(ctx)
+	s := signIns{Steps: steps}
+	for _, step := range steps {
+		if step.Done {
+			s.Done++
+		}
+	}
+	return s, err
+}
+
+func signInsText(p *printer, s signIns) {
+	p.line("%d of %d signed in", s.Done, len(s.Steps))
+	for _, step := range s.Steps {
+		p.line("  %s", signInLine(p.style, step))
+		if !step.Done {
+			p.line("    %s", p.dim(step.Type))
+		}
+	}
+}
+
+// signInLine is a step in one line: glyph, title and word, of which none is needed alone.
+func signInLine(s style, step ops.SignIn) string {
+	glyph, word := s.yellow("◦"), "to do"
+	if step.Done {
+		glyph, word = s.green("✓"), "done"
+	}
+	return strings.TrimRight(fmt.Sprintf("%s %-28s %-6s %s", glyph, step.Title, word, s.dim(step.Detail)), " ")
+}
+
+// loginStep runs one step and tells how it stands then.
+func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal bool) error {
+	step, err := b.SignIn(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !terminal && step.URL == "" {
+		f := fault.New(fault.InvalidInput, "login %s needs a terminal", id)
+		if step.Setup != "" {
+			return f.Hint("hermes-box setup %s --token-stdin <FILE", step.Setup)
+		}
+		return f.Hint("run it in one: %s", step.Type)
+	}
+	if err := a.doSignIn(ctx, b, step); err != nil {
+		return err
+	}
+	if step, err = b.SignIn(ctx, id); err != nil {
+		return err
+	}
+	if !step.Done && step.URL == "" {
+		return fault.New(fault.HealthFailed, "%s: %s", step.Title, step.Detail).Hint("hermes-box login %s", id)
+	}
+	return a.result("login", step, func(p *printer) { p.line("%s", signInLine(p.style, step)) })
+}
+
+// doSignIn does what a step is about and comes back when that has ended.
+func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
+	switch {
+	case step.URL != "":
+		fmt.Fprintln(a.stdout, step.URL)
+		a.browse(step.URL)
+		return nil
+	case step.Setup != "":
+		token, err := a.askToken(ctx)
+		if err != nil {
+			return err
+		}
+		sink, end := a.sink()
+		defer end()
+		_, err = b.SetupExecutor(ctx, token, sink)
+		return err
+	}
+	c, err := b.SignInCommand(ctx, step)
+	if err != nil {
+		return err
+	}
+	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
+	err = c.Run()
+	if ctx.Err() == nil { // also one that failed may have set up something
+		sink, end := a.sink()
+		err = errors.Join(err, b.SignInEnded(ctx, step, sink))
+		end()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		fmt.Fprintln(a.stderr) // it may have ended within a line
+		return fault.New(fault.ExternalFailed, "%s ended with status %d", strings.Join(step.Command, " "), exit.ExitCode()).
+			Hint("hermes-box login %s", step.ID)
+	}
+	return err
+}
+
+// browse opens an address in the browser, where there is one to open.
+func (a *app) browse(url string) {
+	if os.Getenv("SSH_CONNECTION") != "" {
+		return
+	}
+	if browse(url) != nil {
+		a.note("no browser could be opened: open the address yourself")
+	}
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"charm.land/huh/v2"
+	"github.com/spf13/cobra"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+func (a *app) setup() *cobra.Command {
+	var stdin bool
+	cmd := &cobra.Command{
+		Use: "setup executor", GroupID: "work", Args: cobra.ExactArgs(1), ValidArgs: []string{"executor"},
+		Short: "give Hermes the token of Executor",
+		Long: `Give Hermes the token of Executor. The token is asked for unseen, or read from stdin with --token-stdin.
+
+It first proves itself: Executor must take it and offer exactly the tools execute and resume. Then it goes into Hermes's
+own environment file in the box, Hermes is restarted, and Hermes must find the same tools. If anything fails, Hermes is
+as it was. Run again with the same token it changes nothing.`,
+		Example: "  hermes-box setup executor\n  " + ops.ShowToken + " | hermes-box setup executor --token-stdin",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] != "executor" {
+				return fault.New(fault.InvalidInput, "nothing called %q can be set up", args[0]).Hint("hermes-box setup executor")
+			}
+			b, err := a.openBox()
+			if err != nil {
+				return err
+			}
+			token, err := a.token(cmd.Context(), stdin)
+			if err != nil {
+				return err
+			}
+			sink, end := a.sink()
+			done, err := b.SetupExecutor(cmd.Context(), token, sink)
+			end()
+			if err != nil {
+				return err
+			}
+			return a.result("setup", done, func(p *printer) { setupText(p, done) })
+		},
+	}
+	cmd.Flags().BoolVar(&stdin, "token-stdin", false, "read the token from stdin")
+	return cmd
+}
+
+func setupText(p *printer, done *ops.ExecutorSetup) {
+	if done.Already {
+		p.line("Hermes has this token already and uses Executor: %s", strings.Join(done.Tools, ", "))
+		return
+	}
+	p.line("%s Hermes uses Executor: %s", p.green("✓"), strings.Join(done.Tools, ", "))
+}
+
+// maxToken is far above any token.
+const maxToken = 16 << 10
+
+// token reads a token from stdin, or asks for it on the terminal without showing it.
+func (a *app) token(ctx context.Context, stdin bool) (string, error) {
+	if isTerminal(a.stdin) {
+		return a.askToken(ctx)
+	}
+	if !stdin {
+		return "", fault.New(fault.InvalidInput, "setup executor asks for a token, and there is no terminal").
+			Hint("hermes-box setup executor --token-stdin <FILE")
+	}
+	text, err := io.ReadAll(io.LimitReader(a.stdin, maxToken))
+	if err != nil {
+		return "", err
+	}
+	return bareToken(string(text)), nil
+}
+
+// askToken is the question for the token of Executor.
+func (a *app) askToken(ctx context.Context) (string, error) {
+	var text string
+	question := huh.NewInput().Title("Executor's token").Prompt("").EchoMode(huh.EchoModeNone).Value(&text).
+		Description("Paste it and press enter. It is shown by\n" + a.typed(ops.ShowToken)).
+		Validate(func(text string) error {
+			if text != "" && !protocol.ValidToken(bareToken(text)) {
+				return errors.New("a token is made of letters, digits and -._~+/=")
+			}
+			return nil
+		})
+	if err := a.ask(ctx, a.stderr, question); err != nil && !errors.Is(err, errLeft) {
+		return "", err
+	}
+	if text == "" {
+		return "", fault.New(fault.InvalidInput, "no token was given").Hint("%s", ops.ShowToken)
+	}
+	return bareToken(text), nil
+}
+
+// bareToken takes a token out of how it may be shown: a line NAME=token of an environment file, or a header.
+func bareToken(text string) string {
+	text = strings.TrimSpace(text)
+	for _, prefix := range []string{"EXECUTOR_AUTH_TOKEN=", "Authorization: ", "Bearer "} {
+		text = strings.TrimSpace(strings.TrimPrefix(text, prefix))
+	}
+	return text
+}
