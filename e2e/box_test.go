@@ -25,6 +25,7 @@ var cases = []struct {
 	{"versions", "all six versions answer as pinned", versions},
 	{"status", "status tells all of it; doctor finds no fault", status},
 	{"mcp", "executor's MCP lists its tools with the token", mcpEndpoint},
+	{"sign-in", "Hermes gets Executor's token, and finds its tools", signIn},
 	{"loopback", "forwarded port on loopback and nowhere else", loopback},
 	{"isolation", "no mounts, no agent forwarding, no updaters", isolation},
 	{"exec", "exec keeps arguments, streams and status", execContract},

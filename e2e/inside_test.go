@@ -4,19 +4,15 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"hermes-box/ops"
 	"hermes-box/ops/lock"
@@ -70,62 +66,6 @@ func status(t *testing.T, l *lab) {
 	t.Log("\n" + o.stdout)
 	if o.status != 0 {
 		t.Errorf("doctor: status %d: %s", o.status, o.stderr)
-	}
-}
-
-// withToken adds the token of Executor to each request.
-type withToken struct{ token string }
-
-func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+w.token)
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-func mcpTools(ctx context.Context, token string) ([]string, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "hermes-box-e2e", Version: "1"}, nil)
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint:   fmt.Sprintf("http://127.0.0.1:%d/mcp", executorPort),
-		HTTPClient: &http.Client{Transport: withToken{token}},
-		// Executor answers the standing GET only when it has something to say, and Connect waits for that.
-		DisableStandaloneSSE: true,
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	list, err := session.ListTools(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-func mcpEndpoint(t *testing.T, l *lab) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	line := strings.TrimSpace(l.inBox(t, "sudo", "cat", "/data/secrets/executor-token.env"))
-	_, token, ok := strings.Cut(line, "=")
-	if !ok || len(token) < 32 {
-		t.Fatal("executor has no token")
-	}
-	tools, err := mcpTools(ctx, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(tools, []string{"execute", "resume"}) {
-		t.Errorf("tools: %v", tools)
-	}
-	if _, err := mcpTools(ctx, "wrong"); err == nil {
-		t.Error("executor answers without the right token")
-	}
-	if ps := l.inBox(t, "ps", "axww", "-o", "args"); strings.Contains(ps, token) {
-		t.Error("the token stands in a command line")
 	}
 }
 
