@@ -128,7 +128,11 @@ func newRoot(t testing.TB, data guest.Disk) *box {
 func (b *box) write(name, text string) {
 	b.t.Helper()
 	must(b.t, os.MkdirAll(filepath.Dir(b.Path(name)), 0o755))
-	must(b.t, os.WriteFile(b.Path(name), []byte(text), 0o644))
+	mode := fs.FileMode(0o644)
+	if strings.HasPrefix(text, "#!") {
+		mode = 0o755
+	}
+	must(b.t, os.WriteFile(b.Path(name), []byte(text), mode))
 }
 
 func (b *box) read(name string) string {

@@ -49,13 +49,6 @@ const (
 
 var tools = []string{"execute", "resume"}
 
-func (b *box) write(name, text string) {
-	b.t.Helper()
-	path := b.Path(name)
-	must(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(b.t, os.WriteFile(path, []byte(text), 0o755))
-}
-
 func (b *box) hermesFile(name string) string {
 	b.t.Helper()
 	text, err := os.ReadFile(b.Path("/data/home/agent/.hermes", name))
