@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,7 +121,8 @@ func TestCreateUnderWayIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	looked := false
-	for dec := json.NewDecoder(stderr); ; {
+	var told bytes.Buffer
+	for dec := json.NewDecoder(io.TeeReader(stderr, &told)); ; {
 		var e ops.Event
 		if dec.Decode(&e) != nil {
 			break
@@ -146,12 +149,13 @@ func TestCreateUnderWayIsTold(t *testing.T) {
 		}
 		c.Process.Signal(os.Interrupt)
 	}
+	_, _ = io.Copy(&told, stderr) // a note that is no event ends the loop
 	c.Wait()
 	if !looked {
 		t.Error("create never came to boot")
 	}
 	if left := m.left(); len(left) != 0 {
-		t.Errorf("left: %v", left)
+		t.Errorf("left: %v\n%s", left, &told)
 	}
 }
 

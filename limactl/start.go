@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,6 +112,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	case err == nil && !last.Degraded:
 		return nil
 	case ctx.Err() != nil:
+		awaitAgent(in.Dir, begin)
 		return context.Cause(ctx)
 	case last.Degraded:
 		return &DegradedError{Instance: name, Errors: last.Errors}
@@ -137,6 +139,18 @@ func (c *Client) awaitBoot(ctx context.Context, name string, timeout time.Durati
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
+	}
+}
+
+// awaitAgent waits until the host agent of a start that was cut off can be found: limactl makes its log, then the agent
+// itself, and that notes its pid. Whoever ends it in between would find nothing to end, and it would come up after all.
+func awaitAgent(dir string, begin time.Time) {
+	st, err := os.Stat(filepath.Join(dir, "ha.stderr.log"))
+	if err != nil || st.ModTime().Before(begin.Add(-time.Second)) { // file systems have coarse clocks
+		return
+	}
+	for deadline := time.Now().Add(grace); time.Now().Before(deadline) && !exists(filepath.Join(dir, "ha.pid")); {
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -186,6 +186,26 @@ func TestStartCancelled(t *testing.T) {
 	wantState(t, c, "main", Running)
 }
 
+// Cancelled before the host agent has noted its pid, it is found and ended all the same.
+func TestStartCancelledAtOnce(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	inject(t, c, rehearsal.AgentSlow, rehearsal.HoldBoot)
+	ctx, cancel := context.WithCancel(t.Context())
+	events, done := boot(ctx, c, "main")
+	await(t, events, done, func(e BootEvent) bool { return strings.Contains(e.Line, "essential requirement") })
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if err := c.Kill(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Error(err)
+	}
+}
+
 // What Lima leaves running has no terminal to die with: it is in another session than we are.
 func TestHostAgentIsDetached(t *testing.T) {
 	c := stage(t)

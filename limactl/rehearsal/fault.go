@@ -18,6 +18,7 @@ const (
 	HoldBoot          Fault = "hold-boot"           // the guest boots until this is switched off
 	Degraded          Fault = "degraded"            // the guest comes up with errors
 	HoldStop          Fault = "hold-stop"           // the host agent does not react to being asked to stop
+	AgentSlow         Fault = "agent-slow"          // the host agent takes half a second to note its pid
 	AgentStays        Fault = "agent-stays"         // the host agent stays, and holds its ports, when its VM has died
 	Broken            Fault = "broken"              // the host agent does not answer, though all runs
 	PIDReused         Fault = "pid-reused"          // once: the pid file of an instance that is off names another process, as after a reboot
@@ -28,7 +29,7 @@ const (
 	StrayDirectory    Fault = "stray-directory" // LIMA_HOME seems to hold a directory without lima.yaml: a list of all fails whole
 	RefuseRoot        Fault = "refuse-root"     // as limactl does when it is run as root
 	SSHRefused        Fault = "ssh-refused"     // the guest runs and lets nobody in
-	StaleMaster       Fault = "stale-master"    // what uses the shared ssh connection hangs, until that is told to exit
+	StaleMaster       Fault = "stale-master"    // what uses the shared ssh connection hangs, until that is told to stop
 	ConnectLost       Fault = "connect-lost"    // ssh ends with 255 half a second into a command
 	LoginNoise        Fault = "login-noise"     // a login script prints on both streams
 	ForwardDead       Fault = "forward-dead"    // no port is forwarded any more, as after sleep
@@ -36,7 +37,7 @@ const (
 )
 
 // Faults are all of them.
-var Faults = []Fault{CreateFails, StartFails, HoldAgent, HoldBoot, Degraded, HoldStop, AgentStays, Broken, PIDReused, StaleLock, DiskDeleteSkipped,
+var Faults = []Fault{CreateFails, StartFails, HoldAgent, HoldBoot, Degraded, HoldStop, AgentSlow, AgentStays, Broken, PIDReused, StaleLock, DiskDeleteSkipped,
 	ListNoise, ListHangs, RefuseRoot, SSHRefused, StaleMaster, ConnectLost, LoginNoise, ForwardDead, StrayDirectory, PortConflict}
 
 func faultDir(home string) string { return filepath.Join(home, "_rehearsal") }

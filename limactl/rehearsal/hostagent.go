@@ -86,6 +86,9 @@ func hostagent(home string, args []string) int {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer emit(exiting)
 
+	if has(home, AgentSlow) {
+		time.Sleep(500 * time.Millisecond)
+	}
 	if err := writePID(set["pidfile"]); err != nil {
 		return fatal("%v", err)
 	}
