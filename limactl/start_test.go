@@ -198,6 +198,9 @@ func TestStartCancelledAtOnce(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
+	if !readPID(c.Dir("main"), "ha.pid").ours {
+		t.Error("nobody would find the host agent")
+	}
 	if err := c.Kill(t.Context(), "main"); err != nil {
 		t.Fatal(err)
 	}
