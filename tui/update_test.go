@@ -161,6 +161,22 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	}
 }
 
+// Whoever puts a failed create away is told whether the machine has all it needs, also in a demo, which begins with it.
+func TestChecksAfterAFailedCreate(t *testing.T) {
+	f := noBox()
+	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
+	m := testModel(f, 80, 24)
+	m.create = true
+	drain(m, m.Init())
+	settle(t, m)
+	now := noon.Add(time.Minute)
+	m.now = func() time.Time { return now }
+	drain(m, press(m, "enter"))
+	if s := screen(m); !strings.Contains(s, "✓ has all it needs") {
+		t.Error(s)
+	}
+}
+
 // An operation that fails while another view is shown is told all the same, and its question is taken back.
 func TestFailureElsewhere(t *testing.T) {
 	f := noBox()
