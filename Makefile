@@ -7,7 +7,7 @@ HELPERS := assets/helper/hermes-box-guest-linux-amd64.zst assets/helper/hermes-b
 SOURCES := $(shell find guest assets/guestfiles assets/pack -name '*_test.go' -prune -o -type f -print) go.mod go.sum
 LAB     := $(GO) run ./e2e/lab
 
-.PHONY: build test check demo e2e box lab bench clean
+.PHONY: build test check demo screenshots e2e box lab bench clean
 
 build: hermes-box
 
@@ -33,6 +33,12 @@ check: build
 # The whole product with no VM: a box is made before your eyes, if there is none yet.
 demo: build
 	./hermes-box --demo
+
+# The pictures of the README, taken of the real program on its demo.
+FONT := /usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf
+screenshots: build
+	@test -e $(FONT) || ! test "$$(id -u)" = 0 || apt-get install --yes --no-install-recommends fonts-dejavu-core || true
+	$(GO) run ./screenshots
 
 # The real lab: limactl 2.1.3, a guest image, the real software, a lock of them all.
 lab:

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"hermes-box/tui/ttytest"
+)
+
+// play is the life of one box, with a picture of each view.
+func (s *studio) play() {
+	// A failed create, and what to do before there is a box.
+	d := s.open(80, 24, "HERMES_BOX_DEMO_FAULTS=health-fails", "HERMES_BOX_DEMO_PACE=0.2")
+	d.Shows("create failed")
+	s.shoot("failed-create", d, dark)
+	d.Type("\x03")
+	d.Ends(patience)
+
+	lock := filepath.Join(s.dir, "hermes-box.lock")
+	if err := os.Rename(lock, lock+".away"); err != nil {
+		s.Fatal(err)
+	}
+	d = s.open(80, 24)
+	d.Shows("failed")
+	rest()
+	d.Type("\r")
+	d.Shows("of ")
+	d.Shows("checks fail")
+	s.shoot("first-start", d, dark)
+	d.Type("\x03")
+	d.Ends(patience)
+	if err := os.Rename(lock+".away", lock); err != nil {
+		s.Fatal(err)
+	}
+
+	d = s.open(80, 24, "HERMES_BOX_DEMO_PACE=1")
+	d.Shows("▸ install")
+	s.shoot("creating", d, dark)
+	d.Shows("is running")
+	s.shoot("created", d, dark)
+	rest()
+	d.Type("\r")
+	d.Shows("enter details")
+	d.Shows("✓ healthy")
+	s.shoot("dashboard", d, dark)
+	d.Type("?")
+	d.Shows("type to search")
+	s.shoot("help", d, dark)
+	leave(d, "type to search")
+	d.Type(":")
+	d.Shows("┌ command")
+	d.Type("st")
+	s.shoot("palette", d, dark)
+	leave(d, "┌ command")
+	d.Type("d")
+	d.Shows("none fails")
+	s.shoot("doctor", d, dark)
+	leave(d, "none fails")
+	d.Type("l")
+	d.Shows("hermes")
+	s.shoot("logs", d, dark)
+	d.Type("\x1b")
+	d.Shows("enter details")
+	d.Type("jjj\r")
+	d.Hides("enter details")
+	s.shoot("details", d, dark)
+	d.Type("\x1b")
+	d.Shows("enter details")
+	d.Type("X")
+	d.Shows("Destroy")
+	d.Type("dem")
+	s.shoot("destroy", d, dark)
+	leave(d, "Destroy")
+	d.Type("q")
+	d.Ends(patience)
+
+	for _, look := range []struct {
+		name, theme string
+		terminal
+	}{{"light", "light", light}, {"dark", "dark", dark}, {"ansi-light", "ansi", light}} {
+		d = s.open(120, 40, "HERMES_BOX_THEME="+look.theme)
+		d.Shows("✓ healthy")
+		s.shoot("dashboard-120x40-"+look.name, d, look.terminal)
+		d.Type("q")
+		d.Ends(patience)
+	}
+
+	data, err := os.ReadFile(filepath.Join(s.dir, "demo-2.lock"))
+	if err := errors.Join(err, os.WriteFile(lock, data, 0o644)); err != nil {
+		s.Fatal(err)
+	}
+	d = s.open(80, 24)
+	d.Shows("drift")
+	s.shoot("drifted", d, dark)
+	d.Type("v")
+	d.Shows("rebuild")
+	s.shoot("drift", d, dark)
+	d.Type("q")
+	d.Ends(patience)
+
+	s.must(nil, "stop")
+	d = s.open(80, 24)
+	d.Shows("○ stopped")
+	s.shoot("stopped", d, dark)
+	d.Type("q")
+	d.Ends(patience)
+}
+
+// leave goes back from what shows a text. Escape and a key in one write would be another key.
+func leave(d *ttytest.Terminal, text string) {
+	d.Type("\x1b")
+	d.Hides(text)
+}
