@@ -130,19 +130,19 @@ func beside(a, b []string) []string {
 	return out
 }
 
-var eighths = []rune(" ▏▎▍▌▋▊▉█")
-
-// gauge is a bar of w cells, filled to part of whole.
-func gauge(part, whole int64, w int) string {
+// gauge is a bar of w cells, filled to part of whole: in that ink what is filled, quietly the rest. Anything at all is
+// half a cell.
+func (t theme) gauge(part, whole int64, w int, filled ink) string {
 	if whole <= 0 || w <= 0 {
 		return strings.Repeat(" ", max(0, w))
 	}
-	full := int(min(max(part, 0), whole) * int64(w) * 8 / whole)
-	bar := strings.Repeat("█", full/8)
-	if full%8 > 0 {
-		bar += string(eighths[full%8])
+	part = min(max(part, 0), whole)
+	halves := int((float64(part)/float64(whole))*float64(2*w) + 0.5)
+	if part > 0 {
+		halves = max(halves, 1)
 	}
-	return bar + strings.Repeat(" ", w-full/8-min(1, full%8))
+	bar := strings.Repeat("━", halves/2) + strings.Repeat("╸", halves%2)
+	return filled.Render(bar) + t.border.Render(strings.Repeat("─", w-halves/2-halves%2))
 }
 
 // sparkline draws the last w of some parts of one.
