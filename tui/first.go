@@ -64,7 +64,7 @@ func (m *model) missing(w, h int) []string {
 		all = []ops.Check{{Title: "config file", Verdict: ops.Fail, Evidence: m.known.Err.Error(), Repair: fault.HintOf(m.known.Err)}}
 	}
 	head := t.title.Render("this machine")
-	bad := 0
+	bad, blind := 0, 0
 	var lines []string
 	has := " "
 	for _, check := range all {
@@ -72,8 +72,11 @@ func (m *model) missing(w, h int) []string {
 			has += t.good.Render("✓") + strings.ReplaceAll(" "+check.Title, " ", "\u00a0") + "   "
 			continue
 		}
-		if check.Verdict != ops.Warn {
+		switch check.Verdict {
+		case ops.Fail:
 			bad++
+		case ops.Unknown:
+			blind++
 		}
 		lines = append(lines, " "+m.checkLine(check, w-1))
 		lines = append(lines, m.remedy(check.Repair, w)...)
@@ -82,10 +85,10 @@ func (m *model) missing(w, h int) []string {
 	case c.working():
 		head += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(all)))
 	case len(all) == 0:
-	case bad == 0:
+	case bad+blind == 0:
 		head += t.good.Render("  ✓ has all it needs")
 	default:
-		head += t.warn.Render(fmt.Sprintf("  ! %d of %d checks fail", bad, len(all)))
+		head += t.warn.Render("  ! " + shortfall(bad, blind, len(all)))
 	}
 	if strings.TrimSpace(has) != "" {
 		for _, line := range wrapped(strings.TrimRight(has, " "), w-1) {
@@ -93,6 +96,18 @@ func (m *model) missing(w, h int) []string {
 		}
 	}
 	return t.ruled(head, w, max(0, min(h, len(lines)+1)), lines)
+}
+
+// shortfall counts what fails and what could not be looked at.
+func shortfall(bad, blind, all int) string {
+	var parts []string
+	if bad > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s fail", bad, count(all, "check")))
+	}
+	if blind > 0 {
+		parts = append(parts, fmt.Sprintf("%d not known", blind))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // remedy is the line below what is missing.
