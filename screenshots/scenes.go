@@ -22,10 +22,6 @@ func (s *studio) play() {
 		s.Fatal(err)
 	}
 	d = s.open(80, 24)
-	d.Shows("failed")
-	rest()
-	d.Type("\r")
-	d.Shows("of ")
 	d.Shows("checks fail")
 	s.shoot("first-start", d, dark)
 	d.Type("\x03")

@@ -188,6 +188,14 @@ func size(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
+// count is "1 line", "2 lines".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // age is a duration in its two largest units.
 func age(d time.Duration) string {
 	d = max(d, 0)
