@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hermes-box/ops/lock"
 	"hermes-box/tui/ttytest"
 )
 
@@ -17,22 +18,26 @@ func (s *studio) play() {
 	d.Type("\x03")
 	d.Ends(patience)
 
-	lock := filepath.Join(s.dir, "hermes-box.lock")
-	if err := os.Rename(lock, lock+".away"); err != nil {
+	path := filepath.Join(s.dir, lock.FileName)
+	if err := os.Rename(path, path+".away"); err != nil {
 		s.Fatal(err)
 	}
 	d = s.open(80, 24)
-	d.Shows("checks fail")
+	d.Shows("not known")
 	s.shoot("first-start", d, dark)
 	d.Type("\x03")
 	d.Ends(patience)
-	if err := os.Rename(lock+".away", lock); err != nil {
+	if err := os.Rename(path+".away", path); err != nil {
 		s.Fatal(err)
 	}
 
 	d = s.open(80, 24, "HERMES_BOX_DEMO_PACE=1")
 	d.Shows("▸ install")
 	s.shoot("creating", d, dark)
+	d.Resize(120, 40)
+	d.Shows("✓ upload the software")
+	s.shoot("creating-120x40", d, dark)
+	d.Resize(80, 24)
 	d.Shows("is running")
 	s.shoot("created", d, dark)
 	rest()
@@ -54,7 +59,10 @@ func (s *studio) play() {
 	s.shoot("doctor", d, dark)
 	leave(d, "none fails")
 	d.Type("l")
-	d.Shows("hermes")
+	d.Shows("log of hermes")
+	d.Type("\t\t\t")
+	d.Shows("log of operations")
+	d.Shows("record the box")
 	s.shoot("logs", d, dark)
 	d.Type("\x1b")
 	d.Shows("enter details")
@@ -82,12 +90,12 @@ func (s *studio) play() {
 		d.Ends(patience)
 	}
 
-	data, err := os.ReadFile(filepath.Join(s.dir, "demo-2.lock"))
-	if err := errors.Join(err, os.WriteFile(lock, data, 0o644)); err != nil {
-		s.Fatal(err)
-	}
+	s.relock("codex", "executor")
 	d = s.open(80, 24)
-	d.Shows("drift")
+	d.Shows("↑ 2 drift")
+	d.Shows("clock in step")
+	d.Type("jjj")
+	d.Shows("▸ codex")
 	s.shoot("drifted", d, dark)
 	d.Type("v")
 	d.Shows("rebuild")
@@ -101,6 +109,22 @@ func (s *studio) play() {
 	s.shoot("stopped", d, dark)
 	d.Type("q")
 	d.Ends(patience)
+}
+
+// relock has the lock want the other release of some components.
+func (s *studio) relock(names ...string) {
+	path := filepath.Join(s.dir, lock.FileName)
+	have, err := lock.Load(path)
+	newer, err2 := lock.Load(filepath.Join(s.dir, "demo-2.lock"))
+	if err := errors.Join(err, err2); err != nil {
+		s.Fatal(err)
+	}
+	for _, name := range names {
+		have.Components[name] = newer.Components[name]
+	}
+	if err := os.WriteFile(path, have.Canonical(), 0o644); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // leave goes back from what shows a text. Escape and a key in one write would be another key.

@@ -25,6 +25,13 @@ func shape(r rune) []image.Rectangle {
 	case r >= '▉' && r <= '▏':
 		return []image.Rectangle{image.Rect(0, 0, w*int('▏'-r+1)/8, h)}
 	}
+	const bold = 2 * pen
+	switch r {
+	case '━':
+		return []image.Rectangle{image.Rect(0, top-pen/2, w, top-pen/2+bold)}
+	case '╾':
+		return []image.Rectangle{image.Rect(0, top-pen/2, w/2, top-pen/2+bold), image.Rect(w/2, top, w, top+pen)}
+	}
 	var parts []image.Rectangle
 	for _, arm := range strings.Split(arms[r], "") {
 		switch arm {

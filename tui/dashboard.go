@@ -126,7 +126,7 @@ func (m *model) gauges(w int) []string {
 		cpu = fmt.Sprintf("%.0f %%", min(999, 100*g.Load/float64(max(1, g.CPUs))))
 	}
 	return []string{
-		row("cpu", style.Render(sparkline(m.poll.load, bar)), cpu),
+		row("cpu", t.border.Render(strings.Repeat("▁", max(0, bar-len(m.poll.load))))+style.Render(sparkline(m.poll.load, bar)), cpu),
 		used("mem", g.Memory),
 		used("root", g.Root),
 		used("data", g.Data),

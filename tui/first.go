@@ -64,19 +64,12 @@ func (m *model) missing(w, h int) []string {
 		all = []ops.Check{{Title: "config file", Verdict: ops.Fail, Evidence: m.known.Err.Error(), Repair: fault.HintOf(m.known.Err)}}
 	}
 	head := t.title.Render("this machine")
-	bad, blind := 0, 0
 	var lines []string
 	has := " "
 	for _, check := range all {
 		if check.Verdict == ops.Pass {
 			has += t.good.Render("✓") + strings.ReplaceAll(" "+check.Title, " ", "\u00a0") + "   "
 			continue
-		}
-		switch check.Verdict {
-		case ops.Fail:
-			bad++
-		case ops.Unknown:
-			blind++
 		}
 		lines = append(lines, " "+m.checkLine(check, w-1))
 		lines = append(lines, m.remedy(check.Repair, w)...)
@@ -85,10 +78,10 @@ func (m *model) missing(w, h int) []string {
 	case c.working():
 		head += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(all)))
 	case len(all) == 0:
-	case bad+blind == 0:
+	case shortfall(all) == "":
 		head += t.good.Render("  ✓ has all it needs")
 	default:
-		head += t.warn.Render("  ! " + shortfall(bad, blind, len(all)))
+		head += t.warn.Render("  ! " + shortfall(all))
 	}
 	if strings.TrimSpace(has) != "" {
 		for _, line := range wrapped(strings.TrimRight(has, " "), w-1) {
@@ -98,11 +91,24 @@ func (m *model) missing(w, h int) []string {
 	return t.ruled(head, w, max(0, min(h, len(lines)+1)), lines)
 }
 
-// shortfall counts what fails and what could not be looked at.
-func shortfall(bad, blind, all int) string {
+// shortfall counts what fails and what could not be looked at; empty if all is well.
+func shortfall(all []ops.Check) string {
+	bad, blind := 0, 0
+	for _, c := range all {
+		switch c.Verdict {
+		case ops.Fail:
+			bad++
+		case ops.Unknown:
+			blind++
+		}
+	}
 	var parts []string
 	if bad > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s fail", bad, count(all, "check")))
+		verb := "fail"
+		if bad == 1 {
+			verb = "fails"
+		}
+		parts = append(parts, fmt.Sprintf("%d of %s %s", bad, count(len(all), "check"), verb))
 	}
 	if blind > 0 {
 		parts = append(parts, fmt.Sprintf("%d not known", blind))
@@ -129,11 +135,11 @@ func (m *model) remedy(repair string, w int) []string {
 // invitation is the one key to begin with.
 func (m *model) invitation() string {
 	t := m.theme
-	if why := whyNotCreate(m); why != "" {
-		return t.dim.Render(why)
-	}
 	if len(m.first.checks.failed()) > 0 {
 		return t.key.Render("r") + " looks again once that is mended"
+	}
+	if why := whyNotCreate(m); why != "" {
+		return t.dim.Render(why)
 	}
 	return t.key.Render("enter") + t.title.Render(" makes the box")
 }

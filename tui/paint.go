@@ -141,11 +141,11 @@ func (t theme) gauge(part, whole int64, w int, filled ink) string {
 	if part > 0 {
 		halves = max(halves, 1)
 	}
-	bar := strings.Repeat("━", halves/2) + strings.Repeat("╸", halves%2)
+	bar := strings.Repeat("━", halves/2) + strings.Repeat("╾", halves%2)
 	return filled.Render(bar) + t.border.Render(strings.Repeat("─", w-halves/2-halves%2))
 }
 
-// sparkline draws the last w of some parts of one.
+// sparkline draws the last of some parts of one, at most w.
 func sparkline(parts []float64, w int) string {
 	ramp := []rune("▁▂▃▄▅▆▇█")
 	if len(parts) > w {
@@ -155,7 +155,7 @@ func sparkline(parts []float64, w int) string {
 	for _, p := range parts {
 		line = append(line, ramp[int(min(max(p, 0), 1)*float64(len(ramp)-1)+0.5)])
 	}
-	return strings.Repeat(" ", max(0, w-len(line))) + string(line)
+	return string(line)
 }
 
 // usage is "3.1/8G".
