@@ -57,6 +57,9 @@ func (f *finder) found(m *model) []binding {
 				score := match.Score
 				if strings.HasPrefix(strings.ToLower(text), strings.ToLower(f.query)) {
 					score += 100
+					if text == b.label {
+						score += 100 // its name, and not another word for it
+					}
 				}
 				if text == b.effect {
 					score -= 60 // letters strewn over a sentence

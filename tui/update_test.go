@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"hermes-box/guest/protocol"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -174,6 +175,32 @@ func TestChecksAfterAFailedCreate(t *testing.T) {
 	drain(m, press(m, "enter"))
 	if s := screen(m); !strings.Contains(s, "✓ has all it needs") {
 		t.Error(s)
+	}
+}
+
+func TestPaletteHasNamesBeforeOtherWords(t *testing.T) {
+	m := on(withStatus(running()))
+	press(m, ":", "s", "t")
+	s := screen(m)
+	if start, operation := strings.Index(s, " start "), strings.Index(s, " operation "); start < 0 || operation < start { // its words have "steps"
+		t.Error(s)
+	}
+}
+
+// What is put back after a failure is not where it failed.
+func TestStepStaysWhereItFailed(t *testing.T) {
+	o := &operation{}
+	for _, e := range []ops.Event{
+		{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "install", Title: "install"}}},
+		{Kind: ops.Started, Step: "install", Title: "install"},
+		{Kind: ops.Phase, Step: "install", Component: "executor", Phase: protocol.PhaseHealth, State: protocol.Failed},
+		{Kind: ops.Phase, Step: "install", Component: "executor", Phase: protocol.PhaseActivate, State: protocol.Undone},
+		{Kind: ops.Failed, Step: "install", Title: "install", Error: "no"},
+	} {
+		o.apply(e)
+	}
+	if got := o.steps[0].detail; got != "executor health" {
+		t.Errorf("it failed at %q", got)
 	}
 }
 
