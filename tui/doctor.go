@@ -32,6 +32,9 @@ func (m *model) doctorView(w, h int) []string {
 	default:
 		title += t.bad.Render("  ✗ " + shortfall(c.all))
 	}
+	if n := warned(c.all); n > 0 {
+		title += t.warn.Render("  ! " + count(n, "warning"))
+	}
 	about := m.aboutCheck(w - 4)
 	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that moving down the list moves nothing else
 	top := h - below

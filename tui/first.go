@@ -116,6 +116,16 @@ func shortfall(all []ops.Check) string {
 	return strings.Join(parts, ", ")
 }
 
+// warned is how many checks warn.
+func warned(all []ops.Check) (n int) {
+	for _, c := range all {
+		if c.Verdict == ops.Warn {
+			n++
+		}
+	}
+	return n
+}
+
 // remedy is the line below what is missing.
 func (m *model) remedy(repair string, w int) []string {
 	if repair == "" {
