@@ -35,15 +35,23 @@ func loadTypeface(dir string) (*typeface, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := opentype.Parse(data)
+		face, err := parseFace(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		return opentype.NewFace(f, &opentype.FaceOptions{Size: fontSize, DPI: 72, Hinting: font.HintingFull})
+		return face, nil
 	}
 	regular, err := load("DejaVuSansMono.ttf")
 	bold, err2 := load("DejaVuSansMono-Bold.ttf")
 	return &typeface{regular, bold}, errors.Join(err, err2)
+}
+
+func parseFace(data []byte) (font.Face, error) {
+	f, err := opentype.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return opentype.NewFace(f, &opentype.FaceOptions{Size: fontSize, DPI: 72, Hinting: font.HintingFull})
 }
 
 // picture draws the cells of a screen as a terminal does.

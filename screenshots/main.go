@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"hermes-box/tui/ttytest"
@@ -38,10 +41,20 @@ func run(program, fonts, out, only string) (err error) {
 	// One name and no random one: it is on the screen, and the ports are made of it.
 	dir := filepath.Join(os.TempDir(), "hermes-box-screenshots")
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("%w\nhint: another run is at work, or one was killed: rm -r %s", err, dir)
+		return fmt.Errorf("%w\nhint: another run is at work, or one was killed: HERMES_BOX_DEMO_DIR=%[2]s hermes-box --demo destroy --force; rm -r %[2]s", err, dir)
 	}
 	s := &studio{program: program, out: out, only: only, face: face, dir: dir}
-	defer func() { err = errors.Join(err, s.end()) }()
+	end := sync.OnceValue(s.end)
+	defer func() { err = errors.Join(err, end()) }()
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-interrupt
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, "screenshots:", err)
+		}
+		os.Exit(130)
+	}()
 	defer func() {
 		if r := recover(); r != nil {
 			failed, ok := r.(failure)

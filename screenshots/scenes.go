@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"hermes-box/ops/lock"
 	"hermes-box/tui/ttytest"
@@ -44,7 +45,6 @@ func (s *studio) play() {
 	d.Type("\r")
 	d.Shows("enter details")
 	d.Shows("✓ healthy")
-	s.shoot("dashboard", d, dark)
 	d.Type("?")
 	d.Shows("type to search")
 	s.shoot("help", d, dark)
@@ -54,10 +54,6 @@ func (s *studio) play() {
 	d.Type("st")
 	s.shoot("palette", d, dark)
 	leave(d, "┌ command")
-	d.Type("d")
-	d.Shows("none fails")
-	s.shoot("doctor", d, dark)
-	leave(d, "none fails")
 	d.Type("l")
 	d.Shows("log of hermes")
 	d.Type("\t\t\t")
@@ -79,29 +75,42 @@ func (s *studio) play() {
 	d.Type("q")
 	d.Ends(patience)
 
+	d = s.open(80, 24, "HERMES_BOX_DEMO_FAULTS=clock-skew")
+	d.Shows("clock")
+	d.Type("d")
+	d.Shows("checks fail")
+	for range 20 {
+		if strings.Contains(d.Text(), "▸ ✗ fail") {
+			break
+		}
+		d.Type("j")
+		d.Idle()
+	}
+	d.Shows("▸ ✗ fail")
+	s.shoot("doctor", d, dark)
+	d.Type("q")
+	d.Ends(patience)
+
+	s.relock("codex")
 	for _, look := range []struct {
 		name, theme string
 		terminal
-	}{{"light", "light", light}, {"dark", "dark", dark}, {"ansi-light", "ansi", light}} {
-		d = s.open(120, 40, "HERMES_BOX_THEME="+look.theme)
-		d.Shows("✓ healthy")
-		s.shoot("dashboard-120x40-"+look.name, d, look.terminal)
+	}{{"-light", "light", light}, {"-dark", "dark", dark}, {"-ansi-light", "ansi", light}, {"", "ansi", dark}} {
+		d = s.open(80, 24, "HERMES_BOX_THEME="+look.theme)
+		d.Shows("clock in step")
+		d.Type("jjj")
+		d.Shows("▸ codex")
+		s.shoot("dashboard"+look.name, d, look.terminal)
+		d.Resize(120, 40)
+		d.Until("a wide frame", func(screen string) bool { return strings.Contains(screen, strings.Repeat("─", 100)) })
+		s.shoot("dashboard-120x40"+look.name, d, look.terminal)
+		d.Resize(80, 24)
+		d.Type("v")
+		d.Shows("rebuild")
+		s.shoot("drift"+look.name, d, look.terminal)
 		d.Type("q")
 		d.Ends(patience)
 	}
-
-	s.relock("codex", "executor")
-	d = s.open(80, 24)
-	d.Shows("↑ 2 drift")
-	d.Shows("clock in step")
-	d.Type("jjj")
-	d.Shows("▸ codex")
-	s.shoot("drifted", d, dark)
-	d.Type("v")
-	d.Shows("rebuild")
-	s.shoot("drift", d, dark)
-	d.Type("q")
-	d.Ends(patience)
 
 	s.must(nil, "stop")
 	d = s.open(80, 24)
