@@ -47,7 +47,14 @@ func (m *model) dashboardView(w, h int) []string {
 	}
 	if room := h - len(out); room >= 5 && framed && len(m.components()) > 0 {
 		title, lines := m.preview(w - 4)
-		out = append(out, panel(t.title.Render(title), w, room, lines)...)
+		low := max(len(lines), 9) + border // mostly the same, so that moving down the list moves nothing else
+		if room < low+border+8 {
+			low = room
+		}
+		out = append(out, panel(t.title.Render(title), w, low, lines)...)
+		if low < room {
+			out = append(out, panel(t.title.Render("keys"), w, room-low, m.keyLines(w-4))...)
+		}
 	}
 	for len(out) < h {
 		out = append(out, "")
