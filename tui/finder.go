@@ -158,7 +158,7 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 
 // keyLine is what a binding does, or why it does not, after its keys in a column of w cells.
 func (m *model) keyLine(keys string, w int, b binding) string {
-	keys, label := fit(keys, w), fit(b.label, 14)
+	keys, label := fit(keys, w), fit(b.label, 15)
 	if why := b.reason(m); why != "" {
 		return m.theme.dim.Render(keys + label + "– " + why)
 	}

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -186,9 +187,11 @@ func (c *checks) end() {
 
 func (c *checks) working() bool { return c.feed != nil }
 
+func needsLook(c ops.Check) bool { return c.Verdict == ops.Fail || c.Verdict == ops.Unknown }
+
 func (c *checks) failed() (bad []ops.Check) {
 	for _, check := range c.all {
-		if check.Verdict == ops.Fail || check.Verdict == ops.Unknown {
+		if needsLook(check) {
 			bad = append(bad, check)
 		}
 	}
@@ -204,6 +207,9 @@ func (m *model) checked(b batch[ops.Check]) tea.Cmd {
 		c.all = append(c.all, b.items...)
 		if b.ended {
 			c.end()
+			if i := slices.IndexFunc(c.all, needsLook); c.list.at == 0 && i > 0 { // whoever has moved already stays
+				c.list.move(i, len(c.all))
+			}
 			return nil
 		}
 		f := c.feed

@@ -178,6 +178,23 @@ func TestChecksAfterAFailedCreate(t *testing.T) {
 	}
 }
 
+// Doctor ends at the first check that fails, unless the person is elsewhere.
+func TestDoctorSelectsWhatFails(t *testing.T) {
+	f := withStatus(running())
+	f.checks = lackingHost()
+	m := on(f)
+	drain(m, press(m, "d"))
+	if s := screen(m); !strings.Contains(s, "▸ ✗ fail") {
+		t.Error(s)
+	}
+	drain(m, press(m, "g", "j"))
+	at := m.doctor.checks.list.at
+	drain(m, press(m, "r"))
+	if m.doctor.checks.list.at != at {
+		t.Errorf("it has moved from %d to %d", at, m.doctor.checks.list.at)
+	}
+}
+
 func TestPaletteHasNamesBeforeOtherWords(t *testing.T) {
 	m := on(withStatus(running()))
 	press(m, ":", "s", "t")
