@@ -79,13 +79,6 @@ func (s *studio) play() {
 	d.Shows("clock")
 	d.Type("d")
 	d.Shows("checks fail")
-	for range 20 {
-		if strings.Contains(d.Text(), "▸ ✗ fail") {
-			break
-		}
-		d.Type("j")
-		d.Idle()
-	}
 	d.Shows("▸ ✗ fail")
 	s.shoot("doctor", d, dark)
 	d.Type("q")
