@@ -7,7 +7,7 @@ HELPERS := assets/helper/hermes-box-guest-linux-amd64.zst assets/helper/hermes-b
 SOURCES := $(shell find guest assets/guestfiles assets/pack -name '*_test.go' -prune -o -type f -print) go.mod go.sum
 LAB     := $(GO) run ./e2e/lab
 
-.PHONY: build test check demo e2e box lab bench clean
+.PHONY: build test check demo screenshots e2e box lab bench clean
 
 build: hermes-box
 
@@ -34,6 +34,12 @@ check: build
 demo: build
 	./hermes-box --demo
 
+# The pictures of the README, taken of the real program on its demo.
+FONT := /usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf
+screenshots: build
+	@test -e $(FONT) || ! test "$$(id -u)" = 0 || apt-get install --yes --no-install-recommends fonts-dejavu-core || true
+	$(GO) run ./screenshots
+
 # The real lab: limactl 2.1.3, a guest image, the real software, a lock of them all.
 lab:
 	$(LAB) prepare
@@ -49,8 +55,9 @@ box: build lab
 	$(LAB) install
 	$(LAB) run -- ./e2e/box.sh
 
-bench: build lab
-	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBench ./e2e -args -bench
+# Ratios and times. CASE=Dashboard takes those of the dashboard alone, which need no VM.
+bench: build $(if $(filter Dashboard,$(CASE)),,lab)
+	$(if $(filter Dashboard,$(CASE)),,$(LAB) run --) $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBench$(CASE) ./e2e -args -bench
 
 clean:
 	rm -rf bin hermes-box $(HELPERS)

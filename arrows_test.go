@@ -18,6 +18,7 @@ var allowed = []struct{ part, may string }{
 	{"hermes-box/guest", "guest assets/guestfiles"},
 	{"hermes-box/assets", "assets"},
 	{"hermes-box/e2e", "e2e ops limactl guest/protocol"},
+	{"hermes-box/screenshots", "tui/ttytest ops/lock"},
 }
 
 func TestArrowsPointOneWay(t *testing.T) {

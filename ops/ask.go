@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
@@ -117,6 +118,9 @@ func guestError(e *protocol.Error) error {
 		if e.Phase != "" {
 			where = e.Component + ": " + e.Phase + ": "
 		}
+	}
+	if strings.HasPrefix(e.Message, where) { // it says so itself
+		where = ""
 	}
 	f := fault.New(code, "%s%s", where, e.Message).Hint("%s", e.Hint)
 	if e.Output != "" {

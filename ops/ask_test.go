@@ -14,6 +14,7 @@ func TestReadAnswer(t *testing.T) {
 		{"result", event + `{"result":{"stopped":["a"]}}` + "\n", ""},
 		{"result without a newline", event + `{"result":{"stopped":["a"]}}`, ""},
 		{"error", event + `{"error":{"code":"health_failed","message":"no","component":"hermes","phase":"smoke"}}` + "\n", "hermes: smoke: no"},
+		{"error that says where itself", event + `{"error":{"code":"health_failed","message":"hermes: smoke: no","component":"hermes","phase":"smoke"}}` + "\n", "hermes: smoke: no"},
 		{"nothing", "", "no answer"},
 		{"events alone", event, "no answer"},
 		{"noise", "motd\n", "another language"},
@@ -28,6 +29,8 @@ func TestReadAnswer(t *testing.T) {
 			t.Errorf("%s: %v, %+v, %d events", c.name, err, q, events)
 		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
 			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
+		case c.err != "" && strings.Count(err.Error(), "smoke") > 1:
+			t.Errorf("%s: it says twice where: %v", c.name, err)
 		}
 	}
 }

@@ -30,10 +30,18 @@ func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
 	c := &creation{Box: b, result: &Created{}}
 	err := b.change(ctx, "create", sink, c.plan)
 	if err != nil {
-		return nil, err
+		return nil, c.afterwards(err)
 	}
 	b.remember(c.result.Status)
 	return c.result, nil
+}
+
+// afterwards gives what failed in a box that is gone again a hint that is still of use: its own log went with it.
+func (c *creation) afterwards(err error) error {
+	if c.Record != nil || fault.CodeOf(err) != fault.HealthFailed {
+		return err
+	}
+	return fault.New(fault.HealthFailed, "%w", err).Hint("hermes-box logs operations shows all of it")
 }
 
 // creation is one run of create.

@@ -36,7 +36,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return c
 	}
-	if c := run(probe{"operation", "operation under way", b.checkUnderway}); c.Verdict != Pass {
+	if c := run(probe{"operation", "other operations", b.checkUnderway}); c.Verdict != Pass {
 		return d // what else there is to see is of a box half made, or half gone
 	}
 	if b.Record == nil {

@@ -139,12 +139,15 @@ func (b *Box) checkPath(context.Context) Check {
 	return pass(b.Dir)
 }
 
+// errNoLock is why something cannot be looked at; what is the matter with the lock, its own check tells.
+var errNoLock = errors.New("known once there is a lock")
+
 // checkHostClock catches a clock that is plainly behind: TLS and logins would fail inside.
 func (b *Box) checkHostClock(context.Context) Check {
 	now := time.Now()
 	info, err := os.Stat(LockPath(b.Config))
 	if err != nil {
-		return unknown(err, "")
+		return unknown(errNoLock, "")
 	}
 	if behind := info.ModTime().Sub(now); behind > 24*time.Hour {
 		return fail(fmt.Sprintf("the clock of this machine says %s, but the lock file was written on %s",
@@ -227,7 +230,7 @@ func (have resources) enough(want store.Machine, file string) Check {
 // install into; the disks of the VM grow as they fill.
 func (b *Box) checkSpace(context.Context) Check {
 	if b.Lock == nil {
-		return unknown(b.LockErr, "")
+		return unknown(errNoLock, "")
 	}
 	all := append(imageArtifacts(b.Lock), softwareArtifacts(b.Lock)...)
 	need := sum(all)

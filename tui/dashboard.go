@@ -47,7 +47,14 @@ func (m *model) dashboardView(w, h int) []string {
 	}
 	if room := h - len(out); room >= 5 && framed && len(m.components()) > 0 {
 		title, lines := m.preview(w - 4)
-		out = append(out, panel(t.title.Render(title), w, min(room, len(lines)+border), lines)...)
+		low := max(len(lines), 9) + border // mostly the same, so that moving down the list moves nothing else
+		if room < low+border+8 {
+			low = room
+		}
+		out = append(out, panel(t.title.Render(title), w, low, lines)...)
+		if low < room {
+			out = append(out, panel(t.title.Render("keys"), w, room-low, m.keyLines(w-4))...)
+		}
 	}
 	for len(out) < h {
 		out = append(out, "")
@@ -109,28 +116,27 @@ func (m *model) gauges(w int) []string {
 	}
 	const label, value = 6, 9
 	bar := w - label - value - 1
-	row := func(name, drawn, text string, full bool) string {
-		style := t.info
-		switch {
-		case m.stale() > 0:
-			style = t.dim
-		case full:
+	style := t.info
+	if m.stale() > 0 {
+		style = t.dim
+	}
+	row := func(name, drawn, text string) string { return fit(name, label) + drawn + " " + right(text, value) }
+	used := func(name string, u protocol.Usage) string {
+		style := style
+		if u.Used*10 > u.Total*9 && m.stale() == 0 {
 			style = t.warn
 		}
-		return fit(name, label) + style.Render(drawn) + " " + right(text, value)
-	}
-	used := func(name string, u struct{ used, total int64 }, text string) string {
-		return row(name, gauge(u.used, u.total, bar), text, u.used*10 > u.total*9)
+		return row(name, t.gauge(u.Used, u.Total, bar, style), usage(u))
 	}
 	cpu := "–"
 	if st.Live {
 		cpu = fmt.Sprintf("%.0f %%", min(999, 100*g.Load/float64(max(1, g.CPUs))))
 	}
 	return []string{
-		row("cpu", sparkline(m.poll.load, bar), cpu, false),
-		used("mem", struct{ used, total int64 }{g.Memory.Used, g.Memory.Total}, usage(g.Memory)),
-		used("root", struct{ used, total int64 }{g.Root.Used, g.Root.Total}, usage(g.Root)),
-		used("data", struct{ used, total int64 }{g.Data.Used, g.Data.Total}, usage(g.Data)),
+		row("cpu", t.border.Render(strings.Repeat("▁", max(0, bar-len(m.poll.load))))+style.Render(sparkline(m.poll.load, bar)), cpu),
+		used("mem", g.Memory),
+		used("root", g.Root),
+		used("data", g.Data),
 		ports,
 		fit("clock", 6) + m.clock(),
 	}

@@ -124,7 +124,16 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 	if desired != nil {
 		fact("source", desired.Source)
 		for _, a := range desired.Artifacts {
-			fact("artifact", fmt.Sprintf("%s  %s  %s", a.Name, size(a.Size), digest(a.Digest)))
+			text, sum := a.Name+"  "+size(a.Size), digest(a.Digest)
+			if ansi.StringWidth(text+"  "+sum) <= w-11 {
+				fact("artifact", text+"  "+sum)
+				continue
+			}
+			fact("artifact", text)
+			indent := max(0, min(11, w-ansi.StringWidth(sum))) // whole on one line, where it can be
+			for _, line := range wrapped(clean(sum), max(1, w-indent)) {
+				out = append(out, strings.Repeat(" ", indent)+line)
+			}
 		}
 		if desired.Python != nil {
 			fact("python", desired.Python.Version)
@@ -145,7 +154,7 @@ var signIn = map[string]string{
 
 // cost says what meeting the drift of a component takes.
 func (m *model) cost(c ops.ComponentStatus) string {
-	text := fmt.Sprintf("%s is applied, the lock says %s", or(c.Applied, "nothing"), or(c.Desired, "none"))
+	text := "the lock says " + or(c.Desired, "none")
 	if c.State == "drifted" && c.Detail != "" {
 		text += " (" + c.Detail + ")"
 	}

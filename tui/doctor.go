@@ -24,14 +24,16 @@ func (m *model) openDoctor() tea.Cmd {
 func (m *model) doctorView(w, h int) []string {
 	t, c := m.theme, &m.doctor.checks
 	title := t.title.Render("doctor")
-	bad := len(c.failed())
 	switch {
 	case c.working():
 		title += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(c.all)))
-	case bad == 0:
+	case shortfall(c.all) == "":
 		title += t.good.Render(fmt.Sprintf("  ✓ %d checks, none fails", len(c.all)))
 	default:
-		title += t.bad.Render(fmt.Sprintf("  ✗ %d of %d checks fail", bad, len(c.all)))
+		title += t.bad.Render("  ✗ " + shortfall(c.all))
+	}
+	if n := warned(c.all); n > 0 {
+		title += t.warn.Render("  ! " + count(n, "warning"))
 	}
 	about := m.aboutCheck(w - 4)
 	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that moving down the list moves nothing else

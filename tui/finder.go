@@ -57,6 +57,9 @@ func (f *finder) found(m *model) []binding {
 				score := match.Score
 				if strings.HasPrefix(strings.ToLower(text), strings.ToLower(f.query)) {
 					score += 100
+					if text == b.label {
+						score += 100 // its name, and not another word for it
+					}
 				}
 				if text == b.effect {
 					score -= 60 // letters strewn over a sentence
@@ -153,6 +156,25 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
+// keyLine is what a binding does, or why it does not, after its keys in a column of w cells.
+func (m *model) keyLine(keys string, w int, b binding) string {
+	keys, label := fit(keys, w), fit(b.label, 15)
+	if why := b.reason(m); why != "" {
+		return m.theme.dim.Render(keys + label + "– " + why)
+	}
+	return m.theme.key.Render(keys) + label + m.theme.dim.Render(b.effect)
+}
+
+// keyLines are what can be pressed on the dashboard now, for a terminal that has room to say so.
+func (m *model) keyLines(w int) (out []string) {
+	for _, b := range m.keys {
+		if b.in&onDashboard != 0 && !b.move && b.reason(m) == "" {
+			out = append(out, fit(m.keyLine(shown(b.keys[0]), 11, b), w))
+		}
+	}
+	return out
+}
+
 // view is the inside of the overlay: w cells, at most h lines.
 func (f *finder) view(m *model, w, h int) []string {
 	t := m.theme
@@ -177,12 +199,7 @@ func (f *finder) view(m *model, w, h int) []string {
 		for _, k := range b.keys[:min(2, len(b.keys))] {
 			keys = append(keys, shown(k))
 		}
-		key, label, effect := fit(strings.Join(keys, " "), 14), fit(b.label, 14), b.effect
-		if why := b.reason(m); why != "" {
-			out = append(out, fit(mark+t.dim.Render(key+label+"– "+why), w))
-			continue
-		}
-		out = append(out, fit(mark+t.key.Render(key)+label+t.dim.Render(effect), w))
+		out = append(out, fit(mark+m.keyLine(strings.Join(keys, " "), 14, b), w))
 	}
 	if len(all) == 0 {
 		out = append(out, t.dim.Render(fmt.Sprintf("nothing is called %q; esc closes", clean(f.query))))

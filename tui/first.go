@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -64,16 +65,12 @@ func (m *model) missing(w, h int) []string {
 		all = []ops.Check{{Title: "config file", Verdict: ops.Fail, Evidence: m.known.Err.Error(), Repair: fault.HintOf(m.known.Err)}}
 	}
 	head := t.title.Render("this machine")
-	bad := 0
 	var lines []string
 	has := " "
 	for _, check := range all {
 		if check.Verdict == ops.Pass {
 			has += t.good.Render("✓") + strings.ReplaceAll(" "+check.Title, " ", "\u00a0") + "   "
 			continue
-		}
-		if check.Verdict != ops.Warn {
-			bad++
 		}
 		lines = append(lines, " "+m.checkLine(check, w-1))
 		lines = append(lines, m.remedy(check.Repair, w)...)
@@ -82,10 +79,10 @@ func (m *model) missing(w, h int) []string {
 	case c.working():
 		head += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(all)))
 	case len(all) == 0:
-	case bad == 0:
+	case shortfall(all) == "":
 		head += t.good.Render("  ✓ has all it needs")
 	default:
-		head += t.warn.Render(fmt.Sprintf("  ! %d of %d checks fail", bad, len(all)))
+		head += t.warn.Render("  ! " + shortfall(all))
 	}
 	if strings.TrimSpace(has) != "" {
 		for _, line := range wrapped(strings.TrimRight(has, " "), w-1) {
@@ -93,6 +90,41 @@ func (m *model) missing(w, h int) []string {
 		}
 	}
 	return t.ruled(head, w, max(0, min(h, len(lines)+1)), lines)
+}
+
+// shortfall counts what fails and what could not be looked at; empty if all is well.
+func shortfall(all []ops.Check) string {
+	bad, blind := 0, 0
+	for _, c := range all {
+		switch c.Verdict {
+		case ops.Fail:
+			bad++
+		case ops.Unknown:
+			blind++
+		}
+	}
+	var parts []string
+	if bad > 0 {
+		verb := "fail"
+		if bad == 1 {
+			verb = "fails"
+		}
+		parts = append(parts, fmt.Sprintf("%d of %s %s", bad, count(len(all), "check"), verb))
+	}
+	if blind > 0 {
+		parts = append(parts, fmt.Sprintf("%d not known", blind))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// warned is how many checks warn.
+func warned(all []ops.Check) (n int) {
+	for _, c := range all {
+		if c.Verdict == ops.Warn {
+			n++
+		}
+	}
+	return n
 }
 
 // remedy is the line below what is missing.
@@ -114,11 +146,11 @@ func (m *model) remedy(repair string, w int) []string {
 // invitation is the one key to begin with.
 func (m *model) invitation() string {
 	t := m.theme
-	if why := whyNotCreate(m); why != "" {
-		return t.dim.Render(why)
-	}
 	if len(m.first.checks.failed()) > 0 {
 		return t.key.Render("r") + " looks again once that is mended"
+	}
+	if why := whyNotCreate(m); why != "" {
+		return t.dim.Render(why)
 	}
 	return t.key.Render("enter") + t.title.Render(" makes the box")
 }
@@ -155,9 +187,11 @@ func (c *checks) end() {
 
 func (c *checks) working() bool { return c.feed != nil }
 
+func needsLook(c ops.Check) bool { return c.Verdict == ops.Fail || c.Verdict == ops.Unknown }
+
 func (c *checks) failed() (bad []ops.Check) {
 	for _, check := range c.all {
-		if check.Verdict == ops.Fail || check.Verdict == ops.Unknown {
+		if needsLook(check) {
 			bad = append(bad, check)
 		}
 	}
@@ -173,6 +207,9 @@ func (m *model) checked(b batch[ops.Check]) tea.Cmd {
 		c.all = append(c.all, b.items...)
 		if b.ended {
 			c.end()
+			if i := slices.IndexFunc(c.all, needsLook); c.list.at == 0 && i > 0 { // whoever has moved already stays
+				c.list.move(i, len(c.all))
+			}
 			return nil
 		}
 		f := c.feed

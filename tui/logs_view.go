@@ -75,7 +75,7 @@ func (m *model) logsView(w, h int) []string {
 	switch {
 	case len(lines) == 0:
 	case l.follow:
-		title += t.good.Render("  ↓ follows") + t.dim.Render(fmt.Sprintf("  %d lines", len(lines)))
+		title += t.good.Render("  ↓ follows") + t.dim.Render("  "+count(len(lines), "line"))
 	default:
 		title += t.dim.Render(fmt.Sprintf("  %d to %d of %d lines", l.top+1, min(len(lines), l.top+room), len(lines)))
 	}

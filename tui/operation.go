@@ -174,7 +174,9 @@ func (o *operation) phase(s *step, e ops.Event) {
 		o.grid[e.Component] = map[string]string{}
 	}
 	o.grid[e.Component][e.Phase] = e.State
-	s.detail = clean(e.Component + " " + e.Phase)
+	if e.State != protocol.Undone { // a step that fails stays where it has failed
+		s.detail = clean(e.Component + " " + e.Phase)
+	}
 	o.note(e.Time, e.Component+" "+e.Phase+": "+e.State)
 }
 

@@ -177,7 +177,7 @@ func (m *model) stepProgress(s *step, w int) string {
 		}
 	}
 	if free := w - ansi.StringWidth(text) - 1; free >= 6 {
-		return m.theme.info.Render(gauge(s.done, s.total, min(free, 16))) + " " + m.theme.dim.Render(text)
+		return m.theme.gauge(s.done, s.total, min(free, 16), m.theme.info) + " " + m.theme.dim.Render(text)
 	}
 	return m.theme.dim.Render(fit(text, max(0, w)))
 }

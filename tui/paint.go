@@ -130,22 +130,22 @@ func beside(a, b []string) []string {
 	return out
 }
 
-var eighths = []rune(" ▏▎▍▌▋▊▉█")
-
-// gauge is a bar of w cells, filled to part of whole.
-func gauge(part, whole int64, w int) string {
+// gauge is a bar of w cells, filled to part of whole: in that ink what is filled, quietly the rest. Anything at all is
+// half a cell.
+func (t theme) gauge(part, whole int64, w int, filled ink) string {
 	if whole <= 0 || w <= 0 {
 		return strings.Repeat(" ", max(0, w))
 	}
-	full := int(min(max(part, 0), whole) * int64(w) * 8 / whole)
-	bar := strings.Repeat("█", full/8)
-	if full%8 > 0 {
-		bar += string(eighths[full%8])
+	part = min(max(part, 0), whole)
+	halves := int((float64(part)/float64(whole))*float64(2*w) + 0.5)
+	if part > 0 {
+		halves = max(halves, 1)
 	}
-	return bar + strings.Repeat(" ", w-full/8-min(1, full%8))
+	bar := strings.Repeat("━", halves/2) + strings.Repeat("╾", halves%2)
+	return filled.Render(bar) + t.border.Render(strings.Repeat("─", w-halves/2-halves%2))
 }
 
-// sparkline draws the last w of some parts of one.
+// sparkline draws the last of some parts of one, at most w.
 func sparkline(parts []float64, w int) string {
 	ramp := []rune("▁▂▃▄▅▆▇█")
 	if len(parts) > w {
@@ -155,7 +155,7 @@ func sparkline(parts []float64, w int) string {
 	for _, p := range parts {
 		line = append(line, ramp[int(min(max(p, 0), 1)*float64(len(ramp)-1)+0.5)])
 	}
-	return strings.Repeat(" ", max(0, w-len(line))) + string(line)
+	return string(line)
 }
 
 // usage is "3.1/8G".
@@ -186,6 +186,14 @@ func size(n int64) string {
 		return fmt.Sprintf("%d KiB", n>>10)
 	}
 	return fmt.Sprintf("%d B", n)
+}
+
+// count is "1 line", "2 lines".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // age is a duration in its two largest units.

@@ -142,7 +142,7 @@ func (m *model) dismiss() tea.Cmd {
 		m.op = nil
 	}
 	m.show(onDashboard)
-	return m.pollNow()
+	return tea.Batch(m.pollNow(), m.firstChecks())
 }
 
 // outcome is what is to be said of an operation that has ended.

@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"hermes-box/guest/protocol"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -158,6 +159,65 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	close(end)
 	if fault.CodeOf(m.op.err) != fault.Interrupted {
 		t.Error(m.op.err)
+	}
+}
+
+// Whoever puts a failed create away is told whether the machine has all it needs, also in a demo, which begins with it.
+func TestChecksAfterAFailedCreate(t *testing.T) {
+	f := noBox()
+	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
+	m := testModel(f, 80, 24)
+	m.create = true
+	drain(m, m.Init())
+	settle(t, m)
+	now := noon.Add(time.Minute)
+	m.now = func() time.Time { return now }
+	drain(m, press(m, "enter"))
+	if s := screen(m); !strings.Contains(s, "✓ has all it needs") {
+		t.Error(s)
+	}
+}
+
+// Doctor ends at the first check that fails, unless the person is elsewhere.
+func TestDoctorSelectsWhatFails(t *testing.T) {
+	f := withStatus(running())
+	f.checks = lackingHost()
+	m := on(f)
+	drain(m, press(m, "d"))
+	if s := screen(m); !strings.Contains(s, "▸ ✗ fail") {
+		t.Error(s)
+	}
+	drain(m, press(m, "g", "j"))
+	at := m.doctor.checks.list.at
+	drain(m, press(m, "r"))
+	if m.doctor.checks.list.at != at {
+		t.Errorf("it has moved from %d to %d", at, m.doctor.checks.list.at)
+	}
+}
+
+func TestPaletteHasNamesBeforeOtherWords(t *testing.T) {
+	m := on(withStatus(running()))
+	press(m, ":", "s", "t")
+	s := screen(m)
+	if start, operation := strings.Index(s, " start "), strings.Index(s, " operation "); start < 0 || operation < start { // its words have "steps"
+		t.Error(s)
+	}
+}
+
+// What is put back after a failure is not where it failed.
+func TestStepStaysWhereItFailed(t *testing.T) {
+	o := &operation{}
+	for _, e := range []ops.Event{
+		{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "install", Title: "install"}}},
+		{Kind: ops.Started, Step: "install", Title: "install"},
+		{Kind: ops.Phase, Step: "install", Component: "executor", Phase: protocol.PhaseHealth, State: protocol.Failed},
+		{Kind: ops.Phase, Step: "install", Component: "executor", Phase: protocol.PhaseActivate, State: protocol.Undone},
+		{Kind: ops.Failed, Step: "install", Title: "install", Error: "no"},
+	} {
+		o.apply(e)
+	}
+	if got := o.steps[0].detail; got != "executor health" {
+		t.Errorf("it failed at %q", got)
 	}
 }
 

@@ -113,6 +113,8 @@ func whyNotCreate(m *model) string {
 		return "there is no config yet"
 	case m.known.Exists && m.known.Ready:
 		return "the box exists"
+	case m.known.Lock == nil:
+		return "there is no lock of what to install yet"
 	}
 	return ""
 }

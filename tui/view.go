@@ -157,11 +157,15 @@ func (m *model) over(lines []string, title string, w int, inside []string) []str
 	top, left := (len(lines)-h)/2, (m.w-w)/2
 	box := m.theme.panel(title, w, h, inside)
 	left, w = left-1, w+2 // a cell of air at both sides
+	const readable = 16   // cells: what shows of a line beside the panel, where it is less, is splinters
 	for i, line := range lines {
 		back := fit(ansi.Strip(line), m.w)
 		if i < top || i >= top+len(box) {
 			lines[i] = m.theme.dim.Render(back)
 			continue
+		}
+		if left < readable {
+			back = strings.Repeat(" ", m.w)
 		}
 		lines[i] = m.theme.dim.Render(ansi.Cut(back, 0, left)) + " " + box[i-top] + " " + m.theme.dim.Render(ansi.Cut(back, left+w, m.w))
 	}

@@ -10,17 +10,27 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
 )
 
+// T is what is needed of a test. Pictures are taken without one.
+type T interface {
+	Helper()
+	Cleanup(func())
+	Error(...any)
+	Errorf(string, ...any)
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
 // Terminal is a program on a pty whose screen is read through a terminal emulator.
 type Terminal struct {
-	t      testing.TB
+	t      T
 	tty    *os.File
 	cmd    *exec.Cmd
 	ended  chan struct{}
@@ -38,7 +48,7 @@ type Terminal struct {
 var Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "LC_CTYPE=", "NO_COLOR=", "COLORTERM=", "TERM_PROGRAM=", "TMUX=", "SSH_TTY=", "HERMES_BOX_THEME="}
 
 // Start starts a program on a terminal of that size; it is killed at the end of the test, if it runs on.
-func Start(t testing.TB, cmd *exec.Cmd, w, h int) *Terminal {
+func Start(t T, cmd *exec.Cmd, w, h int) *Terminal {
 	t.Helper()
 	term := &Terminal{t: t, cmd: cmd, ended: make(chan struct{}), modes: map[int]bool{}, fresh: make(chan struct{}, 1), screen: vt.NewEmulator(w, h)}
 	term.screen.SetCallbacks(vt.Callbacks{
@@ -96,6 +106,38 @@ func (t *Terminal) Text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return ansi.Strip(t.screen.Render())
+}
+
+// Cells are those of the screen, row by row.
+func (t *Terminal) Cells() [][]uv.Cell {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rows := make([][]uv.Cell, t.screen.Height())
+	for y := range rows {
+		rows[y] = make([]uv.Cell, t.screen.Width())
+		for x := range rows[y] {
+			if c := t.screen.CellAt(x, y); c != nil {
+				rows[y][x] = *c
+			}
+		}
+	}
+	return rows
+}
+
+// Idle waits until the program has written nothing for a moment: what it draws is then whole.
+func (t *Terminal) Idle() {
+	t.t.Helper()
+	const moment = 100 * time.Millisecond
+	late := time.After(20 * time.Second)
+	for {
+		select {
+		case <-t.fresh:
+		case <-time.After(moment):
+			return
+		case <-late:
+			t.t.Fatalf("it never pauses:\n%s", t.Text())
+		}
+	}
 }
 
 // Until waits until the screen is as a test wants it; what says so in a few words.

@@ -84,7 +84,7 @@ func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
 	return m.open(), nil
 }
 
-const osName = "Demo Linux, no VM"
+const osName = "Demo Linux (no VM)"
 
 // firstBoot fills the root disk with what an image and cloud-init leave there, once.
 func (m Machine) firstBoot() error {

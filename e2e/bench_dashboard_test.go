@@ -1,0 +1,182 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/limactl/rehearsal"
+	"hermes-box/tui/ttytest"
+)
+
+// TestBenchDashboard measures what a person waits for, of the real program on a terminal and a rehearsal machine. Beside
+// each stands what the same terminal takes for a program that does nothing: the measuring is part of both.
+func TestBenchDashboard(t *testing.T) {
+	if !*bench {
+		t.Skip("run by make bench")
+	}
+	r := newRehearsed(t)
+	r.must("create")
+	r.must("stop")
+	off := r.firstFrame("", "○ stopped")
+	r.must("start")
+	hangs := r.firstFrame(string(rehearsal.ListHangs), "● running")
+	r.must("destroy", "--force")
+	key, echo, rate := r.keyToFrame()
+
+	hello := median(samples(func() time.Duration {
+		begun := time.Now()
+		d := ttytest.Start(t, exec.Command("echo", "hello"), 80, 24)
+		d.Shows("hello")
+		return time.Since(begun)
+	}))
+	fmt.Printf("\n| path | hermes-box | goal | bare terminal |\n|---|---|---|---|\n")
+	fmt.Printf("| first frame, box off | %s | 100 ms | %s |\n", ms(off), ms(hello))
+	fmt.Printf("| first frame, limactl hangs | %s | 100 ms | %s |\n", ms(hangs), ms(hello))
+	fmt.Printf("| key to frame at %.0f events a second, 99th percentile | %s | 33 ms | %s |\n\n", rate, ms(key), ms(echo))
+}
+
+// samples are some measurements of the same.
+func samples(measure func() time.Duration) (all []time.Duration) {
+	for range 15 {
+		all = append(all, measure())
+	}
+	return all
+}
+
+// rehearsed is the program on a rehearsal machine: the demo's.
+type rehearsed struct {
+	t            *testing.T
+	program, dir string
+}
+
+func newRehearsed(t *testing.T) *rehearsed {
+	program, err := filepath.Abs("../hermes-box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "hb") // a short name: Lima's sockets have to fit
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rehearsed{t, program, dir}
+	t.Cleanup(func() {
+		if out, err := r.demo("", "destroy", "--force").CombinedOutput(); err != nil && !strings.Contains(string(out), "does not exist") {
+			t.Errorf("destroy: %v: %s", err, out)
+		}
+		os.RemoveAll(dir)
+	})
+	return r
+}
+
+func (r *rehearsed) lima() string { return filepath.Join(r.dir, "home", "lima") }
+
+// demo is a command on the demo, in no time.
+func (r *rehearsed) demo(faults string, args ...string) *exec.Cmd {
+	c := exec.Command(r.program, append([]string{"--demo"}, args...)...)
+	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+r.dir, "HERMES_BOX_DEMO_PACE=0", "HERMES_BOX_DEMO_FAULTS="+faults)
+	c.Env = append(c.Env, ttytest.Env...)
+	return c
+}
+
+func (r *rehearsed) must(args ...string) {
+	r.t.Helper()
+	if out, err := r.demo("", args...).CombinedOutput(); err != nil {
+		r.t.Fatalf("%v: %v: %s", args, err, out)
+	}
+}
+
+// firstFrame is the time from the start of the program to a frame with that text; that it finds its demo is part of it.
+func (r *rehearsed) firstFrame(faults, text string) time.Duration {
+	return median(samples(func() time.Duration {
+		begun := time.Now()
+		d := ttytest.Start(r.t, r.demo(faults), 80, 24)
+		d.Shows(text)
+		took := time.Since(begun)
+		d.Type("q")
+		d.Ends(10 * time.Second)
+		return took
+	}))
+}
+
+// keyToFrame is how long a key takes to be seen while the host agent of a VM that boots and boots reports a thousand
+// events a second, and how many came; bare is the same for a terminal that echoes.
+func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
+	d := ttytest.Start(r.t, r.demo(string(rehearsal.HoldBoot)), 120, 40)
+	d.Shows("▸ boot the VM")
+	path := filepath.Join(r.lima(), "demo", "ha.stdout.log")
+	d.Until("the host agent", func(string) bool { _, err := os.Stat(path); return err == nil })
+	stop, flood := make(chan struct{}), make(chan error, 1)
+	begun, sent := time.Now(), 0
+	go func() { flood <- agentReports(path, stop, &sent) }()
+	d.Shows("reported ")
+	var all []time.Duration
+	for range 150 {
+		for _, seen := range []bool{true, false} { // the key shows the list of keys, and hides it
+			time.Sleep(rand.N(40 * time.Millisecond)) // a key comes at any moment of a frame
+			pressed := time.Now()
+			d.Type("?")
+			d.Until("the list of keys, or not", func(s string) bool { return strings.Contains(s, "type to search") == seen })
+			all = append(all, time.Since(pressed))
+		}
+	}
+	took := time.Since(begun)
+	close(stop)
+	if err := <-flood; err != nil {
+		r.t.Fatal(err)
+	}
+	d.Shows(fmt.Sprintf("reported %d", sent)) // it has seen them all
+	d.Type("qy")
+	d.Ends(20 * time.Second)
+
+	echo := ttytest.Start(r.t, exec.Command("cat"), 120, 40)
+	var echoes []time.Duration
+	for i := range 300 {
+		text := fmt.Sprintf("key %d.", i)
+		pressed := time.Now()
+		echo.Type(text + "\n")
+		echo.Shows(text)
+		echoes = append(echoes, time.Since(pressed))
+	}
+	return percentile(all, 99), percentile(echoes, 99), float64(sent) / took.Seconds()
+}
+
+// agentReports adds a thousand events a second to the log of a host agent, until stop.
+func agentReports(path string, stop <-chan struct{}, sent *int) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	out := json.NewEncoder(f)
+	for begun := time.Now(); ; {
+		for *sent < int(time.Since(begun)/time.Millisecond) {
+			*sent++
+			line := map[string]any{"logLine": fmt.Sprintf("reported %d", *sent)}
+			if err := out.Encode(map[string]any{"time": time.Now(), "status": map[string]any{"cloudInitProgress": line}}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func percentile(all []time.Duration, n int) time.Duration {
+	slices.Sort(all)
+	return all[min(len(all)*n/100, len(all)-1)]
+}

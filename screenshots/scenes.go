@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hermes-box/ops/lock"
+	"hermes-box/tui/ttytest"
+)
+
+// play is the life of one box, with a picture of each view.
+func (s *studio) play() {
+	// A failed create, and what to do before there is a box.
+	d := s.open(80, 24, "HERMES_BOX_DEMO_FAULTS=health-fails", "HERMES_BOX_DEMO_PACE=0.2")
+	d.Shows("create failed")
+	s.shoot("failed-create", d, dark)
+	d.Type("\x03")
+	d.Ends(patience)
+
+	path := filepath.Join(s.dir, lock.FileName)
+	if err := os.Rename(path, path+".away"); err != nil {
+		s.Fatal(err)
+	}
+	d = s.open(80, 24)
+	d.Shows("not known")
+	s.shoot("first-start", d, dark)
+	d.Type("\x03")
+	d.Ends(patience)
+	if err := os.Rename(path+".away", path); err != nil {
+		s.Fatal(err)
+	}
+
+	d = s.open(80, 24, "HERMES_BOX_DEMO_PACE=1")
+	d.Shows("▸ install")
+	s.shoot("creating", d, dark)
+	d.Resize(120, 40)
+	d.Shows("✓ upload the software")
+	s.shoot("creating-120x40", d, dark)
+	d.Resize(80, 24)
+	d.Shows("is running")
+	s.shoot("created", d, dark)
+	rest()
+	d.Type("\r")
+	d.Shows("enter details")
+	d.Shows("✓ healthy")
+	d.Type("?")
+	d.Shows("type to search")
+	s.shoot("help", d, dark)
+	leave(d, "type to search")
+	d.Type(":")
+	d.Shows("┌ command")
+	d.Type("st")
+	s.shoot("palette", d, dark)
+	leave(d, "┌ command")
+	d.Type("l")
+	d.Shows("log of hermes")
+	d.Type("\t\t\t")
+	d.Shows("log of operations")
+	d.Shows("record the box")
+	s.shoot("logs", d, dark)
+	d.Type("\x1b")
+	d.Shows("enter details")
+	d.Type("jjj\r")
+	d.Hides("enter details")
+	s.shoot("details", d, dark)
+	d.Type("\x1b")
+	d.Shows("enter details")
+	d.Type("X")
+	d.Shows("Destroy")
+	d.Type("dem")
+	s.shoot("destroy", d, dark)
+	leave(d, "Destroy")
+	d.Type("q")
+	d.Ends(patience)
+
+	d = s.open(80, 24, "HERMES_BOX_DEMO_FAULTS=clock-skew")
+	d.Shows("clock")
+	d.Type("d")
+	d.Shows("checks fail")
+	d.Shows("▸ ✗ fail")
+	s.shoot("doctor", d, dark)
+	d.Type("q")
+	d.Ends(patience)
+
+	s.relock("codex")
+	for _, look := range []struct {
+		name, theme string
+		terminal
+	}{{"-light", "light", light}, {"-dark", "dark", dark}, {"-ansi-light", "ansi", light}, {"", "ansi", dark}} {
+		d = s.open(80, 24, "HERMES_BOX_THEME="+look.theme)
+		d.Shows("clock in step")
+		d.Type("jjj")
+		d.Shows("▸ codex")
+		s.shoot("dashboard"+look.name, d, look.terminal)
+		d.Resize(120, 40)
+		d.Until("a wide frame", func(screen string) bool { return strings.Contains(screen, strings.Repeat("─", 100)) })
+		s.shoot("dashboard-120x40"+look.name, d, look.terminal)
+		d.Resize(80, 24)
+		d.Type("v")
+		d.Shows("rebuild")
+		s.shoot("drift"+look.name, d, look.terminal)
+		d.Type("q")
+		d.Ends(patience)
+	}
+
+	s.must(nil, "stop")
+	d = s.open(80, 24)
+	d.Shows("○ stopped")
+	s.shoot("stopped", d, dark)
+	d.Type("q")
+	d.Ends(patience)
+}
+
+// relock has the lock want the other release of some components.
+func (s *studio) relock(names ...string) {
+	path := filepath.Join(s.dir, lock.FileName)
+	have, err := lock.Load(path)
+	newer, err2 := lock.Load(filepath.Join(s.dir, "demo-2.lock"))
+	if err := errors.Join(err, err2); err != nil {
+		s.Fatal(err)
+	}
+	for _, name := range names {
+		have.Components[name] = newer.Components[name]
+	}
+	if err := os.WriteFile(path, have.Canonical(), 0o644); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// leave goes back from what shows a text. Escape and a key in one write would be another key.
+func leave(d *ttytest.Terminal, text string) {
+	d.Type("\x1b")
+	d.Hides(text)
+}
