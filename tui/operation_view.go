@@ -158,8 +158,10 @@ func (m *model) stepLine(s *step, w int) string {
 func (m *model) stepProgress(s *step, w int) string {
 	took := elapsed(m.now().Sub(s.begun).Truncate(time.Second))
 	if s.total <= 0 || s.done >= s.total {
-		if s.detail != "" {
-			return m.theme.dim.Render(s.detail + " · " + took)
+		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
+			return m.theme.dim.Render(text)
+		} else if s.detail != "" {
+			return m.theme.dim.Render(s.detail) // half a number says nothing
 		}
 		return m.theme.dim.Render(took)
 	}

@@ -178,6 +178,16 @@ func TestChecksAfterAFailedCreate(t *testing.T) {
 	}
 }
 
+func TestStepProgressCutsNoNumber(t *testing.T) {
+	m := testModel(noBox(), 80, 24)
+	s := &step{detail: "claude smoke", begun: noon.Add(-1200 * time.Millisecond)}
+	for w, want := range map[int]string{19: "claude smoke · 1.0s", 18: "claude smoke"} {
+		if got := ansi.Strip(m.stepProgress(s, w)); got != want {
+			t.Errorf("%d cells: %q", w, got)
+		}
+	}
+}
+
 // Doctor ends at the first check that fails, unless the person is elsewhere.
 func TestDoctorSelectsWhatFails(t *testing.T) {
 	f := withStatus(running())
