@@ -34,6 +34,7 @@ type app struct {
 	began   bool        // a command of ours has begun: errors are no longer of usage
 	changes atomic.Bool // it changes the box: an interruption has to be waited for
 	follows bool        // it goes on until it is interrupted
+	lent    atomic.Bool // the terminal, to a program that hears an interruption itself
 	remote  bool        // the exit status is that of a command in the box
 	box     string
 }

@@ -92,8 +92,10 @@ func (a *app) signals() (context.Context, func()) {
 	var ended atomic.Bool
 	go func() {
 		var first time.Time
-		for range ch {
+		for sig := range ch {
 			switch {
+			case sig == os.Interrupt && a.lent.Load():
+				continue
 			case ended.Load():
 				return
 			case ctx.Err() == nil:

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"slices"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,7 +52,7 @@ func (a *app) alone(cmd *cobra.Command) error {
 		return err
 	}
 	a.quiet = true // what is said of signals would be drawn over the screen
-	look := tui.Options{In: in, Out: out, Errors: a.stderr, Color: a.color, Theme: theme, ASCII: ascii, Typed: a.typed}
+	look := tui.Options{In: in, Out: out, Errors: a.stderr, Color: a.color, Theme: theme, ASCII: ascii, Typed: a.typed, SignIn: a.signIn}
 	if os.Getenv("SSH_CONNECTION") == "" {
 		look.Browse = browse
 	}
@@ -57,6 +60,34 @@ func (a *app) alone(cmd *cobra.Command) error {
 		look.Label, look.Create = "demo", true
 	}
 	return tui.Run(cmd.Context(), tui.On(h, a.configPath), look)
+}
+
+// signIn hands this terminal to login, or to one step of it, as a program of its own: what a person types there, an
+// interruption too, is for that alone.
+func (a *app) signIn(ctx context.Context, step string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	path, err := a.configPath()
+	if err != nil {
+		return err
+	}
+	args := []string{"login", "--color", a.color, "--config", path}
+	if a.demo {
+		args = []string{"login", "--color", a.color, "--demo"}
+	}
+	if step != "" {
+		args = append(args, step)
+	}
+	c := exec.CommandContext(ctx, program, args...)
+	c.Args[0] = os.Args[0]
+	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stdout
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it gives the terminal back
+	c.WaitDelay = 2 * time.Second
+	a.lent.Store(true)
+	defer a.lent.Store(false)
+	return c.Run()
 }
 
 // browse has the browser of this machine show an address.

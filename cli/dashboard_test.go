@@ -126,6 +126,58 @@ exec $REAL "$@"`)
 	left(t, d, 0)
 }
 
+// Signing in has the terminal for as long as it takes, and the dashboard then shows what has come of it.
+func TestDashboardSignsIn(t *testing.T) {
+	m := newInhabited(t)
+	d := m.dashboard(80, 24)
+	d.Shows("1 sign in to Claude")
+	d.Type("1")
+	d.Shows("Paste the code")
+	d.Signal(syscall.SIGINT) // ctrl-c is heard by all that are in the foreground, and meant for the one that has the terminal
+	d.Type("code\n")
+	d.Shows("1 sign in to Codex")
+	if !d.Mode(1002) || !d.Mode(1049) {
+		t.Error("the mouse or the alternate screen has not come back")
+	}
+
+	// All of it, left again.
+	d.Type("w")
+	d.Shows("Sign in to box main: 1 of 6 done")
+	d.Shows("▸ ◦ Codex")
+	d.Type("\x1b")
+	d.Shows("1 sign in to Codex")
+
+	// What went wrong is read before the dashboard draws over it.
+	d.Type("1")
+	d.Shows("Press enter when it is done")
+	d.Type("\x04")
+	d.Shows("enter goes back to the dashboard")
+	d.Shows("hermes-box: codex login --device-auth ended with status 1")
+	d.Type("\n")
+	d.Shows("signing in ended with status 1; w goes on with it")
+	d.Type("j")
+	d.Shows("▸ uv")
+	d.Type("q")
+	left(t, d, 0)
+}
+
+// A dashboard that is ended while somebody signs in gives the terminal back, and nothing stays behind.
+func TestDashboardEndsWhileSigningIn(t *testing.T) {
+	m := newInhabited(t)
+	d := m.dashboard(80, 24)
+	d.Shows("w sign in")
+	d.Type("w")
+	d.Shows("▸ ◦ Claude Code")
+	d.Signal(syscall.SIGTERM)
+	left(t, d, 130)
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline") // none on macOS
+	for _, p := range processes {
+		if line, _ := os.ReadFile(p); strings.Contains(string(line), "\x00login\x00") && strings.Contains(string(line), m.dir) {
+			t.Errorf("still running: %q", line)
+		}
+	}
+}
+
 // A session that fails is told with what it said last, and stays told until it is read.
 func TestDashboardKeepsWhatAFailedAttachSaid(t *testing.T) {
 	m := booted(t)

@@ -101,23 +101,39 @@ func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
 	var steps []SignIn
 	for _, row := range signIns {
 		s := SignIn{ID: row.id, Title: row.title, Why: row.why, Ask: row.ask, Command: row.command, Setup: row.setup}
-		switch {
-		case row.portal != "":
+		s.Type = row.typed()
+		if row.portal != "" {
 			url, err := b.URL(row.portal)
 			if err != nil {
 				return nil, err
 			}
 			s.URL = url
-			s.Type = "hermes-box open " + row.portal
-		case row.setup != "":
-			s.Type = "hermes-box setup " + row.setup
-		default:
-			s.Type = "hermes-box exec -t -- " + shellescape.QuoteCommand(row.command)
 		}
 		s.Done, s.Detail = row.probe(byName)
 		steps = append(steps, s)
 	}
 	return steps, nil
+}
+
+// typed is what a person types to do a step without the walkthrough.
+func (s signIn) typed() string {
+	switch {
+	case s.portal != "":
+		return "hermes-box open " + s.portal
+	case s.setup != "":
+		return "hermes-box setup " + s.setup
+	}
+	return "hermes-box exec -t -- " + shellescape.QuoteCommand(s.command)
+}
+
+// TypeSignIn is what a person types on this machine to do a step; empty where none is called that.
+func TypeSignIn(id string) string {
+	for _, s := range signIns {
+		if s.id == id {
+			return s.typed()
+		}
+	}
+	return ""
 }
 
 // SignIn asks for one step alone.

@@ -107,17 +107,22 @@ func (h *handover) Run() error {
 	if err == nil || h.ctx.Err() != nil {
 		return err
 	}
-	fmt.Fprint(h.out, "\r\nhermes-box: the session has failed; enter goes back to the dashboard ")
+	untilRead(h.ctx, h.in, h.out, "the session has failed")
+	return err
+}
+
+// untilRead leaves what is on the terminal there until a key is pressed.
+func untilRead(ctx context.Context, in io.Reader, out io.Writer, what string) {
+	fmt.Fprintf(out, "\r\nhermes-box: %s; enter goes back to the dashboard ", what)
 	pressed := make(chan struct{})
 	go func() {
-		_, _ = h.in.Read(make([]byte, 1024))
+		_, _ = in.Read(make([]byte, 1024))
 		close(pressed)
 	}()
 	select {
 	case <-pressed:
-	case <-h.ctx.Done():
+	case <-ctx.Done():
 	}
-	return err
 }
 
 // tail keeps the last of what is written to it.

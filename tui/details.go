@@ -140,16 +140,9 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 		}
 	}
 	if c.State == protocol.SetupRequired {
-		fact("sign in", m.typed(signIn[c.Name]))
+		fact("sign in", m.typed(ops.TypeSignIn(c.Name)))
 	}
 	return out
-}
-
-// signIn is what is typed to sign in, until there is a walkthrough.
-var signIn = map[string]string{
-	"claude": "hermes-box exec -t -- claude auth login",
-	"codex":  "hermes-box exec -t -- codex login --device-auth",
-	"hermes": "hermes-box exec -t -- hermes setup",
 }
 
 // cost says what meeting the drift of a component takes.

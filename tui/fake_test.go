@@ -185,6 +185,7 @@ func testModel(f *fake, w, h int) *model {
 	m := newModel(context.Background(), f)
 	m.now = func() time.Time { return noon }
 	m.after = func(time.Duration, tea.Msg) tea.Cmd { return nil }
+	m.login = func(_ context.Context, step string) error { f.note("login:" + step); return nil }
 	m.w, m.h = w, h
 	return m
 }

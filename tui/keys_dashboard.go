@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"hermes-box/guest/protocol"
 	"hermes-box/ops"
 )
 
@@ -38,9 +37,9 @@ func viewBindings() []binding {
 		{id: "portal", keys: []string{"p"}, label: "portal", in: onDashboard | onDetails,
 			effect: "open Executor's portal in the browser, or with hermes selected its dashboard",
 			words:  "open browser web url executor dashboard address", why: whyNoPortal, do: (*model).portal},
-		{id: "sign-in", keys: []string{"w"}, label: "sign in", rank: 7, in: onDashboard,
+		{id: "sign-in", keys: []string{"w"}, label: "sign in", rank: 7, in: onDashboard | onDetails,
 			effect: "sign in to the agents, step by step",
-			words:  "login auth account walkthrough token", why: whyNotSignIn, do: func(*model) tea.Cmd { return nil }},
+			words:  "login auth account walkthrough token setup", why: whyNotSignIn, do: func(m *model) tea.Cmd { return m.signIn("") }},
 		{id: "operation", keys: []string{"o"}, label: "operation", in: withBox | onFirst,
 			effect: "back to the operation that is under way",
 			words:  "progress create plan steps", why: whyNoOperation, do: open(onOperation)},
@@ -116,16 +115,6 @@ func (m *model) logOfPlace() string {
 		return c.Name
 	}
 	return "hermes"
-}
-
-// whyNotSignIn names what to type until the walkthrough is here.
-func whyNotSignIn(m *model) string {
-	for _, c := range m.status().Components {
-		if c.State == protocol.SetupRequired && signIn[c.Name] != "" {
-			return "not in the dashboard yet: " + m.typed(signIn[c.Name])
-		}
-	}
-	return "not in the dashboard yet; nothing asks for it"
 }
 
 func whyNoOperation(m *model) string {

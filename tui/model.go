@@ -24,9 +24,10 @@ type model struct {
 	ascii bool
 	label string // beside the name of the box on every screen: "demo"
 
-	typed  func(string) string // a text with commands in it, as they are to be typed here
-	create bool                // begin with making the box
-	browse func(string) error  // shows an address to the person; nil: there is no browser
+	typed  func(string) string                          // a text with commands in it, as they are to be typed here
+	create bool                                         // begin with making the box
+	browse func(string) error                           // shows an address to the person; nil: there is no browser
+	login  func(ctx context.Context, step string) error // signs in on the terminal; nil: there is none
 
 	w, h  int
 	mouse bool
@@ -124,6 +125,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.attached(msg)
 	case detachMsg:
 		return m.detached(msg)
+	case signedInMsg:
+		return m.signedIn(msg)
 	}
 	return nil
 }

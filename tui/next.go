@@ -14,13 +14,16 @@ import (
 type suggestion struct {
 	text string
 	id   string // of the binding that does it
+	step string // the one step of signing in that is meant
 }
 
 // suggestions are the most useful things to do in the state the box is in, the first first; at most three.
 func (m *model) suggestions() []suggestion {
 	st := m.status()
 	var all []suggestion
-	add := func(id, format string, args ...any) { all = append(all, suggestion{fmt.Sprintf(format, args...), id}) }
+	add := func(id, format string, args ...any) {
+		all = append(all, suggestion{text: fmt.Sprintf(format, args...), id: id})
+	}
 	switch {
 	case m.running():
 		add("operation", "look at the %s", m.op.verb.id)
@@ -44,7 +47,7 @@ func (m *model) suggestions() []suggestion {
 	}
 	for _, c := range st.Components {
 		if st.Live && c.State == protocol.SetupRequired {
-			add("sign-in", "sign in to %s", product(c.Name))
+			all = append(all, suggestion{text: "sign in to " + product(c.Name), id: "sign-in", step: c.Name})
 		}
 	}
 	if m.drifted() > 0 {
@@ -99,7 +102,11 @@ func (m *model) follow(i int) tea.Cmd {
 	if i >= len(all) {
 		return nil
 	}
-	return m.press(named(m.keys, all[i].id))
+	b := named(m.keys, all[i].id)
+	if step := all[i].step; step != "" {
+		b.do = func(m *model) tea.Cmd { return m.signIn(step) }
+	}
+	return m.press(b)
 }
 
 // drifted counts what is otherwise than the lock and the config say.

@@ -32,6 +32,9 @@ type Options struct {
 	Label  string                 // said beside the name of the box everywhere: "demo"
 	Create bool                   // begin at once to make the box, where there is none
 	Browse func(url string) error // shows an address in a browser; nil: there is none here
+	// SignIn runs the walkthrough of signing in on this terminal, or the one step that is named, and returns when it has
+	// ended: with a *exec.ExitError where it has told itself what is wrong. nil: there is none.
+	SignIn func(ctx context.Context, step string) error
 	// Typed is a text for people with the commands in it as they are to be typed here; nil: as they are.
 	Typed func(string) string
 }
@@ -49,7 +52,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 	m := newModel(ctx, b)
 	m.theme, m.label = newTheme(o.Theme), o.Label
 	m.ascii, m.create = o.ASCII || !utf8Locale(os.Getenv), o.Create
-	m.browse = o.Browse
+	m.browse, m.login = o.Browse, o.SignIn
 	if o.Typed != nil {
 		m.typed = o.Typed
 	}
