@@ -78,27 +78,17 @@ func (b *bootstrap) mountAt(ctx context.Context, at string) (bool, error) {
 // skeleton makes the directories of the data disk. A home that is there is the user's and stays as it is.
 func (b *bootstrap) skeleton(ctx context.Context) (bool, error) {
 	changed := false
-	for _, d := range []struct {
-		path string
-		mode fs.FileMode
-		id   int
-	}{
-		{protocol.DataDir + "/home", 0o755, 0},
-		{executorDir, 0o700, 0},
-		{secretsDir, 0o700, 0},
-		{protocol.DataDir + "/cache", 0o755, agentID},
+	for _, d := range []stateDir{
+		{path: protocol.DataDir + "/home", mode: 0o755},
+		{path: executorDir, mode: 0o700},
+		{path: secretsDir, mode: 0o700},
+		{path: protocol.DataDir + "/cache", mode: 0o755, uid: agentID},
 	} {
-		err := os.Mkdir(b.Path(d.path), d.mode)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
+		made, err := b.makeDir(d)
 		if err != nil {
 			return false, err
 		}
-		if err := errors.Join(os.Chmod(b.Path(d.path), d.mode), b.System.Chown(b.Path(d.path), d.id, d.id)); err != nil {
-			return false, err
-		}
-		changed = true
+		changed = changed || made
 	}
 	if _, err := os.Lstat(b.Path(agentHome)); err == nil {
 		return changed, b.workspace()
@@ -143,10 +133,6 @@ func (b *bootstrap) makeHome(home string) error {
 
 // workspace makes the directory that /workspace shows; a restored home may lack it.
 func (b *bootstrap) workspace() error {
-	path := b.Path(agentHome, "workspace")
-	err := os.Mkdir(path, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return errors.Join(err, b.System.Chown(path, agentID, agentID))
+	_, err := b.makeDir(stateDir{path: agentHome + "/workspace", mode: 0o755, uid: agentID})
+	return err
 }

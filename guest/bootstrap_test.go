@@ -86,7 +86,7 @@ func TestBootstrapFresh(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"user agent 1000 /home/agent",
-		"chown /data/home/agent.new/.bashrc 1000:1000", "chown /data/home/agent/workspace 1000:1000",
+		"chown /data/home/agent.new/.bashrc 1000:1000", "chown /data/home/agent/.hermes-box-workspace 1000:1000",
 		"enable hermes.service", "enable executor.service", "enable hermes-box-recovery.service"} {
 		if !slices.Contains(b.sys.Did(), want) {
 			t.Errorf("never did: %s", want)

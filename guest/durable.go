@@ -70,7 +70,7 @@ func (g *Guest) swapLink(link, target string) error {
 	if err := g.dropHalfLink(link); err != nil {
 		return err
 	}
-	half := halfLink(link)
+	half := besideName(link)
 	if err := os.Symlink(target, half); err != nil {
 		return err
 	}
@@ -78,13 +78,13 @@ func (g *Guest) swapLink(link, target string) error {
 	return g.rename(half, link)
 }
 
-// halfLink is where a link is made before it takes its name: a name that nobody else uses.
-func halfLink(link string) string {
-	return filepath.Join(filepath.Dir(link), ".hermes-box-"+filepath.Base(link))
+// besideName is where a link or a directory is made before it takes its name: a name that nobody else uses.
+func besideName(path string) string {
+	return filepath.Join(filepath.Dir(path), ".hermes-box-"+filepath.Base(path))
 }
 
 // dropHalfLink removes what a swap that was cut short has left.
-func (g *Guest) dropHalfLink(link string) error { return g.remove(halfLink(link)) }
+func (g *Guest) dropHalfLink(link string) error { return g.remove(besideName(link)) }
 
 // remove deletes exactly the file or link named; it is no error if it is not there.
 func (g *Guest) remove(path string) error {

@@ -15,23 +15,35 @@ import (
 // keeps its owner, mode and content: it is the user's.
 func (g *Guest) makeStateDirs(ctx context.Context, c component) error {
 	for _, d := range c.stateDirs() {
-		path := g.Path(d.path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(g.Path(d.path)), 0o755); err != nil {
 			return err
 		}
-		err := os.Mkdir(path, fs.FileMode(d.mode))
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
+		if _, err := g.makeDir(d); err != nil {
 			return err
 		}
-		if err := errors.Join(os.Chmod(path, fs.FileMode(d.mode)), g.System.Chown(path, d.uid, d.uid)); err != nil {
-			return err
-		}
-		g.did("make " + d.path)
 	}
 	return c.prepare(ctx, g)
+}
+
+// makeDir makes a directory beside and renames it: under its name it has its owner and mode, or is not there, so
+// that whoever finds it finds it whole. One that is there is left alone.
+func (g *Guest) makeDir(d stateDir) (made bool, err error) {
+	path := g.Path(d.path)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	beside := besideName(path)
+	if err := g.remove(beside); err != nil {
+		return false, err
+	}
+	if err := os.Mkdir(beside, fs.FileMode(d.mode)); err != nil {
+		return false, err
+	}
+	g.did("make " + filepath.Base(beside))
+	if err := errors.Join(os.Chmod(beside, fs.FileMode(d.mode)), g.System.Chown(beside, d.uid, d.uid)); err != nil {
+		return false, errors.Join(err, os.Remove(beside))
+	}
+	return true, g.rename(beside, path)
 }
 
 // seed writes a file into a state directory, unless there is something of that name. It never follows a link
