@@ -29,7 +29,12 @@ func (ch *change) wait(ctx context.Context) error {
 		if state == protocol.Healthy || state == protocol.SetupRequired {
 			return nil
 		}
-		if ch.c.unit() == "" || unit.Active == "failed" || unit.Restart >= maxCrashes {
+		// A start that is done and has started nothing: a condition of the unit is false, or somebody stopped it.
+		idle := unit.Active == "inactive" && !unit.Queued
+		if idle && detail == "" {
+			detail = "its service does not run, and nothing is about to start it"
+		}
+		if ch.c.unit() == "" || unit.Active == "failed" || unit.Restart >= maxCrashes || idle {
 			return ch.unhealthy(state, detail)
 		}
 		select {

@@ -16,10 +16,10 @@ const (
 
 // unitProperties are what Units asks for, each with the interface it belongs to.
 var unitProperties = []struct{ face, name string }{
+	{systemd + ".Unit", "Job"}, // before the state: a job that ends in between has changed the state already
 	{systemd + ".Unit", "ActiveState"},
 	{systemd + ".Unit", "SubState"},
 	{systemd + ".Unit", "ActiveEnterTimestamp"},
-	{systemd + ".Unit", "Job"},
 	{systemd + ".Service", "Result"},
 	{systemd + ".Service", "NRestarts"},
 }

@@ -61,6 +61,29 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// A unit that systemd leaves alone, for its release is gone, is not waited for.
+func TestStartOfWhatIsGone(t *testing.T) {
+	b := newFirst(t)
+	must(t, b.sys.Reboot())
+	must(t, os.Remove(b.Path("/opt/hermes-box/current/executor/executor.env")))
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		s, err := b.Start(t.Context())
+		must(t, err)
+		if waited := time.Since(begun); waited > time.Minute {
+			t.Errorf("waited %v", waited)
+		}
+		if c := s.Components[5]; c.Name != "executor" || c.State != protocol.Stopped {
+			t.Errorf("%+v", c)
+		}
+		for _, e := range b.events {
+			if e.Component == "executor" && e.State != protocol.Started && (e.State != protocol.Failed || !strings.Contains(e.Line, "does not run")) {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+}
+
 // A machine that has just been made into a box has nothing to start, and starts.
 func TestStartNothingApplied(t *testing.T) {
 	b := newRoot(t, blankDisk)
