@@ -113,7 +113,8 @@ func TestLostReleaseIsRepaired(t *testing.T) {
 		"image gone": func(b *box) {
 			must(t, b.sys.RemoveImage(context.Background(), "localhost/hermes-box/executor:1.5.2"))
 		},
-		"link gone": func(b *box) { must(t, os.Remove(b.Path("/opt/hermes-box/current/executor"))) },
+		"link gone":       func(b *box) { must(t, os.Remove(b.Path("/opt/hermes-box/current/executor"))) },
+		"image not named": func(b *box) { must(t, os.Remove(b.Path("/opt/hermes-box/releases/executor/1.5.2/executor.env"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newFirst(t)
@@ -125,6 +126,45 @@ func TestLostReleaseIsRepaired(t *testing.T) {
 				t.Errorf("executor is %+v", state["executor"])
 			}
 		})
+	}
+}
+
+// What has lost its program is not applied any more, whatever the record says.
+func TestLostProgramIsRepaired(t *testing.T) {
+	b := newFirst(t)
+	for _, program := range []string{"node/bin/node", "uv/bin/uv", "claude/bin/claude", "codex/bin/codex", "hermes/bin/hermes"} {
+		must(t, os.Remove(b.Path("/opt/hermes-box/current", program)))
+	}
+	must(t, b.apply(1))
+	b.whole(t, 1, nil)
+	s, err := b.Status(context.Background())
+	must(t, err)
+	for _, c := range s.Components {
+		if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// What is applied already is proven all the same: a service that was stopped is started, and one that cannot work
+// fails the apply.
+func TestAppliedIsProvenAgain(t *testing.T) {
+	for name, as := range map[string]guest.Unit{"stopped": {Active: "inactive"}, "failed": {Active: "failed", Result: "exit-code"}} {
+		b := newFirst(t)
+		must(t, b.sys.Break(executorUnit, as))
+		must(t, b.sys.Break(hermesUnit, as))
+		if err := b.apply(1); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		b.consistent(t) // both run
+	}
+	b := newFirst(t)
+	b.sys.Crashes = func(unit string) bool { return unit == executorUnit }
+	must(t, b.sys.Break(executorUnit, guest.Unit{Active: "inactive"}))
+	err := b.apply(1)
+	var e *protocol.Error
+	if !errors.As(err, &e) || e.Code != "health_failed" || e.Component != "executor" || e.Phase != protocol.PhaseHealth {
+		t.Errorf("a service that ends at once: %+v", err)
 	}
 }
 

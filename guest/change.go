@@ -135,16 +135,23 @@ func (ch *change) plan(ctx context.Context) error {
 	return nil
 }
 
-// skip leaves a component that is applied; its service follows where the ports have moved.
+// skip leaves a component that is applied and works. A service that does not run is started, and one that runs
+// follows where the ports have moved.
 func (ch *change) skip(ctx context.Context, portsMoved bool) error {
-	if portsMoved && ch.c.unit() != "" {
-		ch.event(protocol.PhaseHealth, protocol.Started, "")
-		if err := ch.g.restartUnit(ctx, ch.c.unit()); err != nil {
+	if unit := ch.c.unit(); unit != "" {
+		now, err := ch.g.unitOf(ctx, ch.c)
+		if err != nil {
 			return err
 		}
-		if err := ch.wait(ctx); err != nil {
-			return err
+		if portsMoved || now.Active != "active" && now.Active != "activating" {
+			ch.event(protocol.PhaseHealth, protocol.Started, "")
+			if err := ch.g.restartUnit(ctx, unit); err != nil {
+				return err
+			}
 		}
+	}
+	if err := ch.wait(ctx); err != nil {
+		return err
 	}
 	ch.event("", protocol.Skipped, "")
 	return nil
@@ -180,6 +187,12 @@ func (ch *change) health(ctx context.Context) error {
 		return err
 	}
 	for _, name := range dependents[ch.c.name()] {
+		// What was broken before its turn says nothing of this one.
+		if lost, err := ch.g.lost(ctx, name); err != nil {
+			return err
+		} else if lost {
+			continue
+		}
 		if err := ch.g.smokeCurrent(ctx, name); err != nil {
 			return fmt.Errorf("%s on %s %s: %w", name, ch.c.name(), ch.want.Version, err)
 		}

@@ -28,7 +28,7 @@ type component interface {
 	stateDirs() []stateDir
 	// prepare makes what must be in them before the first start: seeds that are written once, never again.
 	prepare(ctx context.Context, g *Guest) error
-	// intact tells whether the release in dir still has all it needs outside of dir.
+	// intact tells whether the release in dir still has all it needs beside its program.
 	intact(ctx context.Context, g *Guest, dir string) (bool, error)
 	// discard removes what the release in dir has outside of dir; it can be called again.
 	discard(ctx context.Context, g *Guest, dir string) error

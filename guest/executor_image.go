@@ -139,6 +139,9 @@ func (executor) smoke(ctx context.Context, g *Guest, c protocol.Component, dir s
 }
 
 func (executor) intact(ctx context.Context, g *Guest, dir string) (bool, error) {
+	if !isFile(dir, path.Base(imageEnv)) { // without it the unit does not start
+		return false, nil
+	}
 	return g.System.HasImage(ctx, imageTag(dir))
 }
 

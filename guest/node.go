@@ -82,10 +82,16 @@ func (node) health(_ context.Context, g *Guest, _ Unit) (string, string) {
 
 // runnable is the cheap health of a component without a service: what is current has its program.
 func runnable(g *Guest, c component, program string) (state, detail string) {
-	if info, err := os.Stat(filepath.Join(g.currentPath(c), program)); err != nil || info.Mode()&0o111 == 0 {
+	if !isProgram(g.currentPath(c), program) {
 		return protocol.FailedState, currentDir + "/" + c.name() + "/" + program + " cannot be run"
 	}
 	return protocol.Healthy, ""
+}
+
+// isProgram tells whether there is a file that can be run. It follows links.
+func isProgram(elem ...string) bool {
+	info, err := os.Stat(filepath.Join(elem...))
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // isFile follows links.

@@ -75,10 +75,13 @@ func (g *Guest) freeName(c component, version, current string, k kept) (string, 
 	return "", fmt.Errorf("no free directory for %s %s in %s", c.name(), version, releasesDir(c.name()))
 }
 
-// whole tells whether a release has its directory and all it needs outside of it.
+// whole tells whether a release has its directory, its program and all it needs outside of them.
 func (g *Guest) whole(ctx context.Context, c component, dir string) (bool, error) {
 	path := g.releasePath(c, dir)
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return false, nil
+	}
+	if program, ok := c.commands()[c.name()]; ok && !isProgram(path, program) {
 		return false, nil
 	}
 	return c.intact(ctx, g, path)

@@ -84,6 +84,21 @@ func (g *Guest) smokeCurrent(ctx context.Context, name string) error {
 	return nil
 }
 
+// lost tells whether the current release of a component is not whole.
+func (g *Guest) lost(ctx context.Context, name string) (bool, error) {
+	all, err := g.releases()
+	if err != nil {
+		return false, err
+	}
+	for _, c := range components() {
+		if r := all[name].Current; c.name() == name && r != nil {
+			ok, err := g.whole(ctx, c, r.Dir)
+			return !ok && err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // mentions finds a version in text as a word of its own: 1.2 is not in "11.2" or "1.2.3".
 func mentions(text, version string) bool {
 	inner := func(b byte) bool { return b >= '0' && b <= '9' || b == '.' }
