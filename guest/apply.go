@@ -28,8 +28,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if err := g.CheckData(ctx); err != nil {
 		return done, err
 	}
-	moved, err := g.writePorts(tx.Ports)
-	if err != nil {
+	if _, err := g.writePorts(tx.Ports); err != nil {
 		return done, err
 	}
 	todo, err := g.changes(ctx, tx)
@@ -42,7 +41,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	stop := g.stageAhead(ctx, todo)
 	defer stop()
 	for _, ch := range todo {
-		if err := ch.apply(ctx, moved, stop); err != nil {
+		if err := ch.apply(ctx, stop); err != nil {
 			return done, err
 		}
 		state, err := g.AppliedState()

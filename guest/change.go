@@ -27,9 +27,9 @@ type change struct {
 }
 
 // apply is the turn of the component. stop ends what is staged for those after it.
-func (ch *change) apply(ctx context.Context, portsMoved bool, stop func()) error {
+func (ch *change) apply(ctx context.Context, stop func()) error {
 	if ch.have != nil && ch.have == ch.kept.Current && ch.g.linked(ch.c, ch.have.Dir) {
-		if err := ch.skip(ctx, portsMoved); err != nil {
+		if err := ch.skip(ctx); err != nil {
 			return ch.fail(ctx, protocol.PhaseHealth, err, stop)
 		}
 		close(ch.applied)
@@ -137,13 +137,17 @@ func (ch *change) plan(ctx context.Context) error {
 
 // skip leaves a component that is applied and works. A service that does not run is started, and one that runs
 // follows where the ports have moved.
-func (ch *change) skip(ctx context.Context, portsMoved bool) error {
+func (ch *change) skip(ctx context.Context) error {
 	if unit := ch.c.unit(); unit != "" {
 		now, err := ch.g.unitOf(ctx, ch.c)
 		if err != nil {
 			return err
 		}
-		if portsMoved || now.Active != "active" && now.Active != "activating" {
+		moved, err := ch.g.portsMoved(unit)
+		if err != nil {
+			return err
+		}
+		if moved || now.Active != "active" && now.Active != "activating" {
 			ch.event(protocol.PhaseHealth, protocol.Started, "")
 			if err := ch.g.restartUnit(ctx, unit); err != nil {
 				return err

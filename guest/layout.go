@@ -25,6 +25,8 @@ const (
 	// apply write it with Guest.writePorts.
 	portsFile = protocol.StateDir + "/ports.env"
 
+	movedDir = protocol.StateDir + "/ports-moved" // an empty file for each unit that has not been restarted since
+
 	agentHome   = protocol.DataDir + "/home/agent"
 	secretsDir  = protocol.DataDir + "/secrets"         // 0700, root
 	executorDir = protocol.DataDir + "/executor"        // mounted as /data in the container

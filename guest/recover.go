@@ -105,7 +105,7 @@ func (g *Guest) restartUnit(ctx context.Context, unit string) error {
 		return err
 	}
 	g.did("restart " + unit)
-	return nil
+	return g.remove(g.movedPath(unit)) // it has the ports that are recorded
 }
 
 func (g *Guest) stopUnit(ctx context.Context, unit string) error {

@@ -86,16 +86,37 @@ func (g *Guest) writeIn(root *os.Root, dir stateDir, name string, data []byte, m
 	return syncDir(filepath.Dir(path))
 }
 
-// writePorts records the ports for the units; moved tells whether they were others before.
-func (g *Guest) writePorts(p protocol.Ports) (moved bool, err error) {
+// writePorts records the ports for the units. Where they were others before, every service that may run with those
+// is noted first: whoever has the next turn of its component restarts it, however this run ends.
+func (g *Guest) writePorts(p protocol.Ports) (changed bool, err error) {
 	if old, err := g.ports(); err == nil && old == p {
 		return false, nil
 	}
-	if err := os.MkdirAll(g.Path(protocol.StateDir), 0o755); err != nil {
+	if err := os.MkdirAll(g.Path(movedDir), 0o755); err != nil {
 		return false, err
+	}
+	for _, c := range components() {
+		if c.unit() == "" {
+			continue
+		}
+		if err := g.put(g.movedPath(c.unit()), nil, 0o644); err != nil {
+			return false, err
+		}
 	}
 	text := fmt.Sprintf("EXECUTOR_PORT=%d\nDASHBOARD_PORT=%d\n", p.Executor, p.Dashboard)
 	return true, g.put(g.Path(portsFile), []byte(text), 0o644)
+}
+
+// movedPath is the note that a unit has not been restarted since the ports moved.
+func (g *Guest) movedPath(unit string) string { return g.Path(movedDir, unit) }
+
+// portsMoved tells whether a unit has not been restarted since the ports moved.
+func (g *Guest) portsMoved(unit string) (bool, error) {
+	_, err := os.Lstat(g.movedPath(unit))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // ports are the ones recorded last.
