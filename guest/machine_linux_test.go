@@ -111,6 +111,35 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// An image that is not the one wanted goes by its own tag: its id may be that of the release that runs.
+func TestLoadImageOfAnotherDigest(t *testing.T) {
+	dir := t.TempDir()
+	script := `#!/bin/sh
+echo "$*" >>"$0.log"
+case "$1 $2" in
+"pull "*) echo 0123abcd ;;
+"image inspect") echo sha256:found ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(dir, "podman"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for digest, want := range map[string]string{
+		"sha256:found":  "pull --quiet oci:/layout\nimage inspect --format {{.Digest}} 0123abcd\ntag 0123abcd the/tag:1\n",
+		"sha256:wanted": "pull --quiet oci:/layout\nimage inspect --format {{.Digest}} 0123abcd\ntag 0123abcd the/tag:1\nimage exists the/tag:1\nrmi the/tag:1\n",
+	} {
+		os.Remove(filepath.Join(dir, "podman.log"))
+		err := NewMachine().LoadImage(t.Context(), "/layout", digest, "the/tag:1")
+		if (err == nil) != (digest == "sha256:found") {
+			t.Errorf("%s: %v", digest, err)
+		}
+		if ran, _ := os.ReadFile(filepath.Join(dir, "podman.log")); string(ran) != want {
+			t.Errorf("%s: ran\n%s", digest, ran)
+		}
+	}
+}
+
 func TestUnitPath(t *testing.T) {
 	for unit, want := range map[string]string{"hermes.service": "hermes_2eservice", "hermes-box-recovery.service": "hermes_2dbox_2drecovery_2eservice",
 		"1x": "_31x", "a1_b": "a1_5fb"} {

@@ -26,12 +26,14 @@ func (m *machine) LoadImage(ctx context.Context, layout, digest, tag string) err
 	if err != nil {
 		return err
 	}
-	if got := strings.TrimSpace(string(out)); got != digest {
-		_, err := m.Run(ctx, Cmd{Path: "podman", Args: []string{"rmi", "--force", id}})
-		return errors.Join(fmt.Errorf("the image loaded has digest %s, not %s", got, digest), err)
+	if _, err := m.Run(ctx, Cmd{Path: "podman", Args: []string{"tag", id, tag}}); err != nil {
+		return err
 	}
-	_, err = m.Run(ctx, Cmd{Path: "podman", Args: []string{"tag", id, tag}})
-	return err
+	if got := strings.TrimSpace(string(out)); got != digest {
+		// By its tag alone: the id is also that of another release with the same config, which stays.
+		return errors.Join(fmt.Errorf("the image loaded has digest %s, not %s", got, digest), m.RemoveImage(ctx, tag))
+	}
+	return nil
 }
 
 func (m *machine) HasImage(ctx context.Context, tag string) (bool, error) {
