@@ -115,7 +115,8 @@ func (g *Guest) recordedUUID() (string, error) {
 	return id, nil
 }
 
-// CheckData refuses to go on unless the filesystem mounted at /data is the one this root belongs to.
+// CheckData refuses to go on unless the filesystem mounted at /data is the one this root belongs to, and the home
+// and the workspace are the directories of it: what is written there otherwise is lost with the root disk.
 func (g *Guest) CheckData(ctx context.Context) error {
 	want, err := g.recordedUUID()
 	if err != nil {
@@ -133,6 +134,11 @@ func (g *Guest) CheckData(ctx context.Context) error {
 		return wrongDisk("nothing is mounted at %s; it should be filesystem %s", protocol.DataDir, want)
 	case got != want:
 		return wrongDisk("filesystem %s is mounted at %s instead of %s", got, protocol.DataDir, want)
+	}
+	for _, to := range binds {
+		if err := g.checkBind(ctx, to, want); err != nil {
+			return err
+		}
 	}
 	return nil
 }

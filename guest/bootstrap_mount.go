@@ -13,13 +13,43 @@ import (
 
 const fstabFile = "/etc/fstab"
 
+// bind is a directory of the data disk that is also mounted at a place of its own.
+type bind struct{ from, at string }
+
+var binds = []bind{{agentHome, loginHome}, {agentHome + "/workspace", workspaceDir}}
+
+// checkBind refuses unless the directory is mounted where it belongs. It needs no privilege.
+func (g *Guest) checkBind(ctx context.Context, b bind, uuid string) error {
+	got, err := g.System.MountedUUID(ctx, g.Path(b.at))
+	if err != nil {
+		return err
+	}
+	if got == "" {
+		return wrongDisk("nothing is mounted at %s; it should be %s", b.at, b.from)
+	}
+	from, err := os.Stat(g.Path(b.from))
+	if err != nil {
+		return err
+	}
+	at, err := os.Stat(g.Path(b.at))
+	if err != nil {
+		return err
+	}
+	if got != uuid || !os.SameFile(from, at) {
+		return wrongDisk("what is mounted at %s is not %s", b.at, b.from)
+	}
+	return nil
+}
+
 // fstab is the block of /etc/fstab. nofail: with no data disk the machine still comes up to ssh, and what needs
 // the disk says so through RequiresMountsFor=.
 func fstab(uuid string) string {
 	const late = "nofail,x-systemd.requires-mounts-for=" + protocol.DataDir
-	return fmt.Sprintf("UUID=%s %s ext4 noatime,nofail,x-systemd.device-timeout=30s 0 2\n", uuid, protocol.DataDir) +
-		fmt.Sprintf("%s %s none bind,%s 0 0\n", agentHome, loginHome, late) +
-		fmt.Sprintf("%s %s none bind,%s 0 0\n", agentHome+"/workspace", workspaceDir, late)
+	table := fmt.Sprintf("UUID=%s %s ext4 noatime,nofail,x-systemd.device-timeout=30s 0 2\n", uuid, protocol.DataDir)
+	for _, b := range binds {
+		table += fmt.Sprintf("%s %s none bind,%s 0 0\n", b.from, b.at, late)
+	}
+	return table
 }
 
 // mount puts the data disk in its place: by UUID at /data, and from there the home and the workspace. systemd
@@ -49,8 +79,11 @@ func (b *bootstrap) mount(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	changed = changed || made
-	for _, at := range []string{loginHome, workspaceDir} {
-		mounted, err := b.mountAt(ctx, at)
+	for _, to := range binds {
+		mounted, err := b.mountAt(ctx, to.at)
+		if err == nil {
+			err = b.checkBind(ctx, to, b.out.DataUUID)
+		}
 		if err != nil {
 			return false, err
 		}
@@ -59,7 +92,8 @@ func (b *bootstrap) mount(ctx context.Context) (bool, error) {
 	return changed, nil
 }
 
-// mountAt mounts what fstab says, unless something is mounted there.
+// mountAt mounts what fstab says, unless something is mounted there; whether it is the right thing is the caller's
+// to look at.
 func (b *bootstrap) mountAt(ctx context.Context, at string) (bool, error) {
 	path := b.Path(at)
 	if err := os.MkdirAll(path, 0o755); err != nil {

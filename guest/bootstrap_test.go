@@ -276,6 +276,23 @@ func TestBootstrapFailures(t *testing.T) {
 	}
 }
 
+// What is mounted in the place of the home or the workspace already is not taken for it.
+func TestBootstrapRefusesAnotherMount(t *testing.T) {
+	for _, uuid := range []string{dataUUID, "99999999-2222-4333-8444-555555555555"} {
+		b := newRoot(t, guest.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
+		must(t, b.sys.SetMount("/workspace", uuid)) // of the same disk, but another directory; or of another disk
+		ask := askFormat()
+		ask.Format, ask.DataUUID = false, dataUUID
+		_, err := b.Bootstrap(t.Context(), ask)
+		if codeOf(err) != "integrity_failed" || !strings.Contains(err.Error(), "what is mounted at /workspace is not /data/home/agent/workspace") {
+			t.Errorf("%s: %v", uuid, err)
+		}
+		if h, err := b.Hello(t.Context()); err != nil || h.Bootstrapped {
+			t.Errorf("%s: hello says %+v, %v", uuid, h, err)
+		}
+	}
+}
+
 func TestBootstrapWithoutKeys(t *testing.T) {
 	for _, text := range []string{"", "\n", "# none\n"} {
 		b := newRoot(t, blankDisk)

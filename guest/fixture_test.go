@@ -88,8 +88,13 @@ func tempDir(t testing.TB) string {
 }
 
 func newBoxAt(t testing.TB, root string) *box {
-	must(t, simulate.Open(root).SetMount("/data", dataUUID))
 	b := openBox(t, root)
+	for _, at := range []string{"/data", "/home/agent", "/workspace"} {
+		must(t, b.sys.SetMount(at, dataUUID))
+	}
+	must(t, os.MkdirAll(b.Path("/home"), 0o755))
+	must(t, os.Symlink("../data/home/agent", b.Path("/home/agent")))
+	must(t, os.Symlink("data/home/agent/workspace", b.Path("/workspace")))
 	for name, text := range map[string]string{
 		"proc/sys/kernel/random/boot_id":          "boot-1\n",
 		"usr/bin/python3.13":                      "",

@@ -109,7 +109,14 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		"another disk": {func(b *box) { must(b.t, b.sys.SetMount("/data", other)) },
 			"integrity_failed", "filesystem " + other + " is mounted at /data instead of"},
-		"no disk":  {func(b *box) { must(b.t, b.sys.SetMount("/data", "")) }, "integrity_failed", "nothing is mounted at /data"},
+		"no disk":      {func(b *box) { must(b.t, b.sys.SetMount("/data", "")) }, "integrity_failed", "nothing is mounted at /data"},
+		"no home":      {func(b *box) { must(b.t, b.sys.SetMount("/home/agent", "")) }, "integrity_failed", "nothing is mounted at /home/agent"},
+		"no workspace": {func(b *box) { must(b.t, b.sys.SetMount("/workspace", "")) }, "integrity_failed", "nothing is mounted at /workspace"},
+		"another workspace": {func(b *box) {
+			must(b.t, errors.Join(os.Mkdir(b.Path("/data/other"), 0o755), os.Remove(b.Path("/workspace")), os.Symlink("data/other", b.Path("/workspace"))))
+		}, "integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
+		"a workspace of another disk": {func(b *box) { must(b.t, b.sys.SetMount("/workspace", other)) },
+			"integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
 		"recovery": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "recovery before the services"},
 		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "not been made into a box"},
 	} {

@@ -31,8 +31,8 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 				t.Errorf("%s has no %q", name, want)
 			}
 		}
-		if !strings.Contains(text[units+name], "RequiresMountsFor="+protocol.DataDir) {
-			t.Errorf("%s does not require the data disk", name)
+		if !strings.Contains(text[units+name], "RequiresMountsFor="+protocol.DataDir+" "+loginHome+" "+workspaceDir+"\n") {
+			t.Errorf("%s does not require the data disk in all its places", name)
 		}
 		if name != recoveryUnit && (!strings.Contains(text[units+name], "Requires="+recoveryUnit) ||
 			!strings.Contains(text[units+name], "ConditionPathIsMountPoint="+protocol.DataDir)) {
