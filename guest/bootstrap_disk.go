@@ -32,7 +32,7 @@ func (b *bootstrap) disk(ctx context.Context) (bool, error) {
 	}
 	want := b.ask.DataUUID
 	if recorded != "" && want != "" && recorded != want {
-		return false, wrongDisk("this root belongs to filesystem %s, the host asks for %s", recorded, want)
+		return false, refuseDisk("this root belongs to filesystem %s, the host asks for %s", recorded, want)
 	}
 	if want == "" {
 		want = recorded
@@ -50,22 +50,20 @@ func (b *bootstrap) disk(ctx context.Context) (bool, error) {
 	case d.Type == "ext4" && d.UUID != "" && d.UUID == want:
 		b.out.DataUUID = want
 		return false, nil
-	case want == "" && mine && d.Type == "ext4" && d.UUID == intended.UUID && b.ask.Format:
-		// Formatted by a run that ended before it could say so.
-		b.out.DataUUID, b.out.Formatted = intended.UUID, true
-		return true, nil
 	case want != "":
-		return false, wrongDisk("%s holds %s instead of filesystem %s", b.ask.DataDevice, content(d), want)
+		return false, refuseDisk("%s holds %s instead of filesystem %s", b.ask.DataDevice, content(d), want)
 	case !b.ask.Format:
-		return false, wrongDisk("%s holds %s, and formatting was not asked for", b.ask.DataDevice, content(d))
-	case d.Blank, mine && d.Type == "":
+		return false, refuseDisk("%s holds %s, and formatting was not asked for", b.ask.DataDevice, content(d))
+	case d.Blank, mine && (d.Type == "" || d.Type == "ext4" && d.UUID == intended.UUID):
+		// Of a run that ended in the formatting, what looks like the filesystem may lack most of its tables.
 		return true, b.format(ctx, d, intended, mine)
 	default:
-		return false, wrongDisk("%s is not blank: it holds %s", b.ask.DataDevice, content(d))
+		return false, refuseDisk("%s is not blank: it holds %s", b.ask.DataDevice, content(d))
 	}
 }
 
-// format makes the filesystem. A run that was cut short in it is repeated with the UUID it had chosen.
+// format makes the filesystem. A run that was cut short in it is repeated with the UUID it had chosen: until the UUID
+// is recorded, which ends it, nothing is mounted and nobody's data can be on the disk.
 func (b *bootstrap) format(ctx context.Context, d Disk, f *formatting, again bool) error {
 	if !again {
 		*f = formatting{Device: b.ask.DataDevice, Size: d.Size, UUID: newUUID()}
@@ -82,19 +80,24 @@ func (b *bootstrap) format(ctx context.Context, d Disk, f *formatting, again boo
 		return err
 	}
 	if made.Type != "ext4" || made.UUID != f.UUID {
-		return wrongDisk("%s holds %s after formatting it as %s", f.Device, content(made), f.UUID)
+		return &protocol.Error{Code: "integrity_failed",
+			Message: fmt.Sprintf("%s holds %s after formatting it as %s", f.Device, content(made), f.UUID),
+			Hint:    "the disk was written to, and is of no use as it is; make the box anew: hermes-box create"}
 	}
 	b.out.DataUUID, b.out.Formatted = f.UUID, true
-	return nil
+	return b.recordUUID()
 }
 
 // recordUUID ends the formatting: from now on no disk is formatted for this root.
 func (b *bootstrap) recordUUID() error {
-	if recorded, err := b.recordedUUID(); err != nil || recorded != "" {
+	recorded, err := b.recordedUUID()
+	if err != nil {
 		return err
 	}
-	if err := b.put(b.Path(uuidFile), []byte(b.out.DataUUID+"\n"), 0o644); err != nil {
-		return err
+	if recorded == "" {
+		if err := b.put(b.Path(uuidFile), []byte(b.out.DataUUID+"\n"), 0o644); err != nil {
+			return err
+		}
 	}
 	return b.remove(b.Path(formatFile))
 }
@@ -144,6 +147,12 @@ func (g *Guest) CheckData(ctx context.Context) error {
 }
 
 func wrongDisk(format string, args ...any) error {
+	return &protocol.Error{Code: "integrity_failed", Message: fmt.Sprintf(format, args...),
+		Hint: "see what is mounted: hermes-box doctor"}
+}
+
+// refuseDisk is of a disk that was looked at and nothing else.
+func refuseDisk(format string, args ...any) error {
 	return &protocol.Error{Code: "integrity_failed", Message: fmt.Sprintf(format, args...),
 		Hint: "nothing was written to the disk; see what it is: hermes-box doctor"}
 }
