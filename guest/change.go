@@ -59,7 +59,12 @@ func (ch *change) apply(ctx context.Context, stop func()) error {
 	// From here on it is applied, come what may: a failure below is finished by recover.
 	ch.journal.Step = committing
 	if err := ch.g.writeJournal(ch.journal); err != nil {
+		// It may be on the disk all the same, and then a crash in the undoing would finish what is half undone. So the
+		// disk says first that it is undone; where it cannot, nothing is touched, and recover does what it says.
 		ch.journal.Step = activating
+		if again := ch.g.writeJournal(ch.journal); again != nil {
+			return ch.unrecorded(errors.Join(err, again))
+		}
 		return ch.fail(ctx, protocol.PhaseHealth, err, stop)
 	}
 	err := ch.g.commit(ctx, ch.journal)
@@ -67,10 +72,15 @@ func (ch *change) apply(ctx context.Context, stop func()) error {
 		err = ch.g.writeJournal(ch.ahead())
 	}
 	if err != nil {
-		return phaseError(fmt.Errorf("it is healthy, but recording that failed: %w", err), ch.c.name(), protocol.PhaseHealth)
+		return ch.unrecorded(err)
 	}
 	close(ch.applied)
 	return nil
+}
+
+// unrecorded is a failure that recover resolves.
+func (ch *change) unrecorded(err error) error {
+	return phaseError(fmt.Errorf("it is healthy, but recording that failed: %w", err), ch.c.name(), protocol.PhaseHealth)
 }
 
 // ahead is the journal of a transaction between two turns.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"hermes-box/guest"
@@ -113,6 +114,48 @@ func TestKilledAnywhereInApply(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// A record that reached the disk and was told as failed, as where the directory cannot be synced, is taken back before
+// anything is undone: killed anywhere in the undoing, nothing is finished that is half gone. Where it cannot be taken
+// back, nothing is undone.
+func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
+	tx, o := transaction(2, "executor")
+	for _, failures := range []int{1, 2} {
+		start := newFirst(t)
+		start.send(o)
+		var left []killed
+		journal, hits := start.Path("/var/lib/hermes-box/journal.json"), 0
+		start.After = func(step string) {
+			if hits > 0 {
+				left = append(left, killed{step, start.copyBox(t)})
+			}
+			text, err := os.ReadFile(journal + ".new")
+			if step != "write journal.json.new" || err != nil || hits == failures || hits == 0 && !strings.Contains(string(text), `"committing"`) {
+				return
+			}
+			// The first one reaches the disk, and what comes after the rename fails; the second one does not reach it.
+			if hits++; hits == 1 {
+				must(t, os.Rename(journal+".new", journal))
+			} else {
+				must(t, os.Remove(journal+".new"))
+			}
+			left = append(left, killed{step, start.copyBox(t)})
+		}
+		_, err := start.Apply(context.Background(), tx)
+		if start.After = nil; err == nil || hits != failures {
+			t.Fatalf("%d failures: %v, %d hits", failures, err, hits)
+		}
+		if failures == 1 && len(left) < 5 {
+			t.Errorf("only %d steps of undoing: the test has lost its hook", len(left))
+		}
+		for _, k := range append(left, killed{"the end", start}) {
+			_, err := k.Recover(context.Background())
+			if k.consistent(t); t.Failed() || err != nil {
+				t.Fatalf("%d failures, killed after %q: %v", failures, k.step, err)
+			}
+		}
 	}
 }
 
