@@ -32,7 +32,7 @@ func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
 	wait.Wait()
 	var err error
 	if s.Lock, err = g.AppliedLock(); err != nil {
-		s.Lock = ""
+		s.Lock, s.LockProblem = "", "what was applied last cannot be read: "+err.Error()
 	}
 	switch j, err := g.readJournal(); {
 	case err != nil:

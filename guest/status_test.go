@@ -1,6 +1,7 @@
 package guest_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -60,10 +61,12 @@ func TestStatus(t *testing.T) {
 
 // What is broken is told, and the rest all the same.
 func TestStatusOfBroken(t *testing.T) {
-	b := newBox(t)
+	b := newFirst(t)
 	must(t, b.sys.SetMount("/data", ""))
 	b.failAt("look at units")
 	b.write("/var/lib/hermes-box/journal.json", "{")
+	must(t, os.Remove(b.Path("/var/lib/hermes-box/applied.lock")))
+	must(t, os.Mkdir(b.Path("/var/lib/hermes-box/applied.lock"), 0o755))
 	s, err := b.Status(t.Context())
 	must(t, err)
 	if !strings.Contains(s.DataProblem, "nothing is mounted at /data") || s.DataUUID != "" || s.Data.Total != 0 {
@@ -72,6 +75,9 @@ func TestStatusOfBroken(t *testing.T) {
 	if !strings.Contains(s.Journal, "cannot be read") {
 		t.Errorf("journal: %q", s.Journal)
 	}
+	if s.Lock != "" || !strings.Contains(s.LockProblem, "cannot be read") {
+		t.Errorf("lock: %q, %q", s.Lock, s.LockProblem)
+	}
 	if len(s.Components) != 6 || s.Components[0].State != protocol.FailedState || s.Components[0].Detail != "sabotage" {
 		t.Errorf("components: %+v", s.Components)
 	}
@@ -79,7 +85,7 @@ func TestStatusOfBroken(t *testing.T) {
 
 func TestStatusBeforeBootstrap(t *testing.T) {
 	s, err := newRoot(t, blankDisk).Status(t.Context())
-	if err != nil || !strings.Contains(s.DataProblem, "not been made into a box") || s.Lock != "" || s.Journal != "" {
+	if err != nil || !strings.Contains(s.DataProblem, "not been made into a box") || s.Lock != "" || s.LockProblem != "" || s.Journal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

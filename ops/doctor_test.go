@@ -47,6 +47,14 @@ func TestJudge(t *testing.T) {
 	if got := judge(bad, nil); got != limactl.Degraded {
 		t.Errorf("wrong disk: %s", got)
 	}
+	bad = guestOf(t, nil)
+	bad.LockProblem = "unreadable"
+	if got := judge(bad, nil); got != limactl.Degraded {
+		t.Errorf("unreadable lock: %s", got)
+	}
+	if got := (&insideChecks{status: bad}).checkComponents(t.Context()); got.Verdict != Fail || got.Repair == "" {
+		t.Errorf("unreadable lock: %+v", got)
+	}
 }
 
 func TestDoctorWaitsForWhatStarts(t *testing.T) {

@@ -115,6 +115,9 @@ func (in *insideChecks) checkComponents(context.Context) Check {
 	if in.status == nil {
 		return unknown(errNotAnswering, "")
 	}
+	if problem := in.status.LockProblem; problem != "" {
+		return fail(problem, "hermes-box exec -- sudo ls -l "+protocol.StateDir)
+	}
 	var rising []string
 	for _, c := range in.status.Components {
 		switch c.State {

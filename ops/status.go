@@ -111,7 +111,7 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 // judge is the state of a box that answers. What start has not brought up yet has not failed.
 func judge(guest *protocol.Status, u *Underway) limactl.State {
 	state := limactl.Running
-	if guest.DataProblem != "" || len(guest.Components) == 0 {
+	if guest.DataProblem != "" || guest.LockProblem != "" || len(guest.Components) == 0 {
 		state = limactl.Degraded
 	}
 	for _, c := range guest.Components {

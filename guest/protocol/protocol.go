@@ -10,7 +10,7 @@ package protocol
 import "encoding/json"
 
 // Version is raised with every change to this package. Host and helper must agree exactly.
-const Version = 2
+const Version = 3
 
 // Paths inside the guest that both sides name.
 const (
@@ -246,6 +246,7 @@ type Status struct {
 	DataUUID    string            `json:"data_uuid,omitempty"`
 	DataProblem string            `json:"data_problem,omitempty"` // why /data is not usable
 	Lock        string            `json:"lock,omitempty"`         // applied.lock, canonical text
+	LockProblem string            `json:"lock_problem,omitempty"` // why applied.lock cannot be told; Lock is empty then
 	Journal     string            `json:"journal,omitempty"`      // an unfinished operation
 	Components  []ComponentStatus `json:"components,omitempty"`
 }
