@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -93,11 +94,22 @@ func (g *Guest) commit(ctx context.Context, j *journal) error {
 	return g.dropRelease(ctx, c, j.Drop)
 }
 
-// finish records the lock once all its components are healthy. All objects go, also those of a transaction that
-// never ended: the host has them.
+// finish records the lock once all its components are healthy.
 func (g *Guest) finish(tx protocol.Transaction) error {
-	if err := g.put(g.Path(lockFile), []byte(tx.Lock), 0o644); err != nil {
+	return g.put(g.Path(lockFile), []byte(tx.Lock), 0o644)
+}
+
+// dropObjects removes all objects, also those of a transaction that never ended: the host has them. A receive that
+// is under way is let come to its end first; where it takes long, the objects are left for the next apply to remove.
+func (g *Guest) dropObjects(ctx context.Context) error {
+	unlock, err := g.hold(ctx, receiveMutex, time.Minute)
+	var busy *protocol.Error
+	if errors.As(err, &busy) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	return g.removeTree(g.Path(objectsDir))
 }

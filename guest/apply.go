@@ -56,6 +56,9 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if err := g.finish(tx); err != nil {
 		return done, err
 	}
+	if err := g.dropObjects(ctx); err != nil {
+		return done, err
+	}
 	return done, g.clearJournal()
 }
 

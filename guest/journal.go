@@ -16,7 +16,7 @@ const (
 	staging    = "staging"    // nothing current has changed; what is being made is thrown away
 	activating = "activating" // links and services may be the candidate's; they are put back
 	committing = "committing" // it was healthy; what is left is bookkeeping, and is finished
-	locking    = "locking"    // every component is committed; applied.lock and the objects are left
+	locking    = "locking"    // every component is committed; applied.lock is left
 )
 
 // journal is the durable record of the change under way. It is written before the first thing that would have

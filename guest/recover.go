@@ -43,7 +43,7 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 		if err == nil {
 			err = g.clearJournal()
 		}
-	case locking:
+	case locking: // the objects stay: those of the next transaction may be among them already
 		if err = g.finish(j.Transaction); err == nil {
 			err = g.clearJournal()
 		}

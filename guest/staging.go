@@ -2,11 +2,14 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"hermes-box/guest/protocol"
 )
@@ -71,7 +74,7 @@ func (ch *change) arrived(ctx context.Context) error {
 	}
 	ch.event(protocol.PhaseUpload, protocol.Started, "")
 	for last := time.Now(); ; {
-		receiving, err := ch.g.receiving(ctx)
+		receiving, err := ch.g.receiving()
 		if err != nil {
 			return err
 		}
@@ -95,13 +98,16 @@ func (ch *change) arrived(ctx context.Context) error {
 	}
 }
 
-// receiving tells whether another helper is storing objects.
-func (g *Guest) receiving(ctx context.Context) (bool, error) {
-	unlock, err := g.hold(ctx, receiveMutex, 0)
-	if unlock != nil {
-		unlock()
+// receiving tells whether another helper is storing objects. It shares the lock with whoever else asks: two of them
+// must not take each other for a receive.
+func (g *Guest) receiving() (bool, error) {
+	path := g.Path(receiveMutex)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, err
 	}
-	return unlock == nil, err
+	l := flock.New(path, flock.SetPermissions(0o600))
+	free, err := l.TryRLock()
+	return !free, errors.Join(err, l.Close())
 }
 
 func (g *Guest) haveAll(want protocol.Component) (bool, error) {

@@ -78,6 +78,86 @@ func TestInstalledAsObjectsArrive(t *testing.T) {
 	b.whole(t, 1, nil)
 }
 
+// An apply that needs nothing of what is on its way lets it come to its end before it removes all objects.
+func TestEndWaitsForAReceive(t *testing.T) {
+	b := newFirst(t)
+	tx, _ := transaction(1)
+	tx.Arriving = true
+	_, o := transaction(2, "claude")
+	stream := o.tar().Bytes()
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		received, applied := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := b.Receive(t.Context(), r)
+			r.CloseWithError(err)
+			received <- err
+		}()
+		_, err := w.Write(stream[:600]) // into the middle of the object
+		must(t, err)
+		synctest.Wait()
+		go func() {
+			_, err := b.Apply(t.Context(), tx)
+			applied <- err
+		}()
+		synctest.Wait()
+		if _, err := w.Write(stream[600:]); err != nil {
+			t.Errorf("the receive has ended: %v", err)
+		}
+		w.Close()
+		if err := <-received; err != nil {
+			t.Errorf("the receive: %v", err)
+		}
+		must(t, <-applied)
+	})
+	if left, err := b.Objects(); len(left) != 0 || err != nil {
+		t.Errorf("objects left: %v, %v", left, err)
+	}
+}
+
+// One that hangs is not waited for without end, and keeps no apply from being done.
+func TestEndOutlivesAReceiveThatHangs(t *testing.T) {
+	b := newFirst(t)
+	tx, _ := transaction(1)
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		received := make(chan error, 1)
+		go func() {
+			_, err := b.Receive(t.Context(), r)
+			received <- err
+		}()
+		synctest.Wait()
+		if _, err := b.Apply(t.Context(), tx); err != nil {
+			t.Error(err)
+		}
+		w.Close()
+		must(t, <-received)
+	})
+	b.consistent(t)
+}
+
+// What was received for the next transaction before the end of the last one is recovered is still there for it.
+func TestRecoveryKeepsWhatIsReceived(t *testing.T) {
+	b := newFirst(t)
+	must(t, b.apply(2, "codex"))
+	var left *box
+	b.After = func(step string) {
+		if step == "rename to applied.lock" {
+			left = b.copyBox(t)
+		}
+	}
+	must(t, b.apply(1, "claude", "codex"))
+	tx, o := transaction(2, "claude", "node")
+	left.send(o)
+	if _, err := left.Apply(t.Context(), tx); err != nil {
+		t.Error(err)
+	}
+	left.consistent(t)
+	if v := left.versions(); v["claude"] != "2.1.2" || v["node"] != "24.17.2" {
+		t.Errorf("applied: %v", v)
+	}
+}
+
 // What never comes is told by name, and not waited for in vain.
 func TestObjectThatNeverArrives(t *testing.T) {
 	b := newBox(t)
