@@ -21,8 +21,6 @@ func linkable(t *testing.T) *box {
 	t.Helper()
 	b := newFirst(t)
 	b.write("opt/hermes-box/current/hermes/bin/hermes", hermesFixture)
-	must(t, os.MkdirAll(b.Path("/home"), 0o755))
-	must(t, os.Symlink("../data/home/agent", b.Path("/home/agent")))
 	b.write("tools", "execute\nresume\n")
 	b.write("data/home/agent/.hermes/.env", oldEnv)
 	b.write("data/home/agent/.hermes/config.yaml", oldConfig)
