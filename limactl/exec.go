@@ -226,11 +226,28 @@ func feed(w io.WriteCloser, stdin io.Reader, begun, finished <-chan struct{}) {
 	_, _ = io.Copy(w, stdin)
 }
 
-// Reconnect retires the shared connection; the next command makes a new one. What PAM gives a login, such as
-// /etc/environment, is read once a connection: a change of it reaches commands only over a new one.
+// Reconnect retires the shared connection and makes a new one. What PAM gives a login, such as /etc/environment, is
+// read once a connection: a change of it reaches commands only over a new one. What runs over the old one, commands and
+// Lima's own channel and forwards, goes on there.
 //
-// What runs over the old one, commands and Lima's own channel and forwards, goes on there.
-func (c *Client) Reconnect(ctx context.Context, instance string) { c.dropMaster(ctx, instance) }
+// An sshd that takes up a new configuration refuses for a moment; it is tried for as long as a minute.
+func (c *Client) Reconnect(ctx context.Context, instance string) error {
+	c.dropMaster(ctx, instance)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := c.Exec(ctx, instance, Exec{Args: []string{"true"}})
+		var refused *TransportError
+		if !errors.As(err, &refused) || refused.Started {
+			return err
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
 
 // dropMaster has the shared connection take nothing new: it gives up its socket, and what still uses it goes on.
 // Ending it would also end what others do over it, and leave the ports that Lima has forwarded over it dead.

@@ -236,6 +236,31 @@ func TestStaleMaster(t *testing.T) {
 	}
 }
 
+// An sshd that takes up a new configuration refuses for a moment.
+func TestReconnectIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	c := stage(t)
+	running(t, c, "main")
+	inject(t, c, rehearsal.SSHRefused)
+	refused := make(chan bool, 100)
+	c.config.Log = func(cmd Command) {
+		if cmd.Status == 255 && cmd.Args[len(cmd.Args)-2] == "lima-main" {
+			refused <- true
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.Reconnect(t.Context(), "main") }()
+	select {
+	case <-refused:
+		heal(t, c, rehearsal.SSHRefused)
+	case err := <-done:
+		t.Fatalf("not refused: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestExecCancelled(t *testing.T) {
 	t.Parallel()
 	eachBox(t, testExecCancelled)

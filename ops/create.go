@@ -199,7 +199,9 @@ func (c *creation) upload(ctx context.Context, p *Progress) error {
 }
 
 func (c *creation) install(ctx context.Context, p *Progress) error {
-	c.Lima.Reconnect(ctx, c.Record.Instance) // the environment of the box is there since bootstrap
+	if err := c.Lima.Reconnect(ctx, c.Record.Instance); err != nil { // the environment of the box is there since bootstrap
+		return err
+	}
 	tx, err := transaction(c.Lock, c.Ports(), c.cache)
 	if err != nil {
 		return err
