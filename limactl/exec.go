@@ -230,13 +230,16 @@ func feed(w io.WriteCloser, stdin io.Reader, begun, finished <-chan struct{}) {
 // read once a connection: a change of it reaches commands only over a new one. What runs over the old one, commands and
 // Lima's own channel and forwards, goes on there.
 //
-// An sshd that takes up a new configuration refuses for a moment; it is tried for as long as a minute.
+// An sshd that takes up a new configuration refuses for a moment, and one on emulated CPUs that have much to do is
+// slow: it is tried for as long as three minutes.
 func (c *Client) Reconnect(ctx context.Context, instance string) error {
 	c.dropMaster(ctx, instance)
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	patient := *c
+	patient.connect = 3 * c.connect
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for {
-		err := c.Exec(ctx, instance, Exec{Args: []string{"true"}})
+		err := patient.Exec(ctx, instance, Exec{Args: []string{"true"}})
 		var refused *TransportError
 		if !errors.As(err, &refused) || refused.Started {
 			return err
@@ -277,7 +280,7 @@ func (c *Client) sshArgs(instance string, options []string) (string, []string, e
 		return "", nil, &TransportError{Instance: instance, Message: "it has never been started"}
 	}
 	args := []string{"-F", config,
-		"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4",
+		"-o", "BatchMode=yes", "-o", fmt.Sprintf("ConnectTimeout=%d", max(1, int(c.connect.Seconds()))), "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4",
 		"-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "LogLevel=ERROR", "-e", "none",
 	}
 	return program, append(args, options...), nil
