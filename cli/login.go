@@ -75,7 +75,8 @@ func only(s signIns, id string) (out signIns) {
 func (a *app) lookAtSignIns(ctx context.Context, b *ops.Box) (signIns, error) {
 	steps, err := b.SignIns(ctx)
 	s := signIns{Steps: steps}
-	for _, step := range steps {
+	for i, step := range steps {
+		steps[i].Type, steps[i].Ask = a.typed(step.Type), a.typed(step.Ask)
 		if step.Done {
 			s.Done++
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"hermes-box/ops"
 )
 
 // Keys.
@@ -163,6 +166,17 @@ func TestLoginWalk(t *testing.T) {
 	x.ends(0)
 	if opened, err := os.ReadFile(filepath.Join(m.dir, "opened")); err != nil || string(opened) != m.portal+"\n" {
 		t.Errorf("the browser was given %q: %v", opened, err)
+	}
+}
+
+// A command on a card is on one line of a terminal of 80 columns, also as it is typed in the demo.
+func TestCommandsOnACardAreWhole(t *testing.T) {
+	a := &app{demo: true}
+	card := wrapped(cardText(ops.SignIn{Why: "why", Setup: "executor", Type: a.typed("hermes-box setup executor"), Ask: a.typed(ops.ShowToken)}), io.Discard)
+	for _, command := range []string{"hermes-box --demo setup executor\n", "\nhermes-box --demo exec -- sudo cat /data/secrets/executor-token.env\n"} {
+		if !strings.Contains(card, command) {
+			t.Errorf("%q is not whole in\n%s", command, card)
+		}
 	}
 }
 

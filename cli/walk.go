@@ -131,7 +131,7 @@ func cardText(step ops.SignIn) string {
 		does = "on this machine: " + step.Type
 	}
 	if step.Ask != "" {
-		does += "\nits token: " + step.Ask
+		does += "\nits token is shown by\n" + step.Ask // a line of its own, so that it can be copied
 	}
 	return step.Why + "\n\n" + does + "\n"
 }

@@ -38,10 +38,11 @@ func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
 
 // afterwards gives what failed in a box that is gone again a hint that is still of use: its own log went with it.
 func (c *creation) afterwards(err error) error {
-	if c.Record != nil || fault.CodeOf(err) != fault.HealthFailed {
+	var lost *limactl.TransportError
+	if c.Record != nil || fault.CodeOf(err) != fault.HealthFailed && !errors.As(err, &lost) {
 		return err
 	}
-	return fault.New(fault.HealthFailed, "%w", err).Hint("hermes-box logs operations shows all of it")
+	return fault.New(fault.CodeOf(err), "%w", err).Hint("hermes-box logs operations shows all of it; hermes-box create tries again")
 }
 
 // creation is one run of create.

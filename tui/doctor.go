@@ -11,10 +11,10 @@ import (
 // doctor is the view of all checks.
 type doctor struct{ checks checks }
 
-// openDoctor shows the checks, and makes them if none are there.
+// openDoctor makes the checks: those of an earlier look say nothing of now.
 func (m *model) openDoctor() tea.Cmd {
 	m.show(onDoctor)
-	if len(m.doctor.checks.all) > 0 || m.doctor.checks.working() {
+	if m.doctor.checks.working() {
 		return nil
 	}
 	return m.doctor.checks.begin(m)
@@ -28,7 +28,7 @@ func (m *model) doctorView(w, h int) []string {
 	case c.working():
 		title += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(c.all)))
 	case shortfall(c.all) == "":
-		title += t.good.Render(fmt.Sprintf("  ✓ %d checks, none fails", len(c.all)))
+		title += t.good.Render("  ✓ " + count(len(c.all), "check") + ", none fails")
 	default:
 		title += t.bad.Render("  ✗ " + shortfall(c.all))
 	}

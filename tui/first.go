@@ -220,7 +220,7 @@ func (m *model) checked(b batch[ops.Check]) tea.Cmd {
 
 // checkLine is a check on one line.
 func (m *model) checkLine(c ops.Check, w int) string {
-	return fit(fit(m.theme.verdict(c.Verdict), 11)+fit(c.Title, min(24, max(0, w-11)))+m.theme.dim.Render(firstLine(clean(c.Evidence))), w)
+	return fit(fit(m.theme.verdict(c.Verdict), 11)+fit(c.Title, min(25, max(0, w-11)))+m.theme.dim.Render(firstLine(clean(c.Evidence))), w)
 }
 
 func firstLine(s string) string {

@@ -75,6 +75,18 @@ func find(table []binding, at place, key string) (binding, bool) {
 	return table[i], true
 }
 
+// elsewhere says why a key that has a meaning in another place has none here; empty where it has none at all.
+func (m *model) elsewhere(key string) string {
+	b, ok := find(m.keys, anywhere, key)
+	switch {
+	case !ok || b.move:
+		return ""
+	case !m.hasBox() && b.in&withBox != 0:
+		return b.label + ": there is no box yet"
+	}
+	return b.label + ": not in this view"
+}
+
 // named is the binding of that id.
 func named(table []binding, id string) binding {
 	return table[slices.IndexFunc(table, func(b binding) bool { return b.id == id })]

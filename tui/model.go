@@ -165,6 +165,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	b, ok := find(m.keys, m.place(), name)
 	if !ok {
+		m.note = m.elsewhere(name)
 		return nil
 	}
 	return m.press(b)

@@ -71,6 +71,8 @@ func TestKeys(t *testing.T) {
 		{"logs of the selected component", withStatus(running()), "j j j j j l", "▸ executor", "", "logs:executor"},
 		{"operations when the box is off", withStatus(off("stopped")), "l", "▸ operations", "", "logs:operations"},
 		{"the next log", withStatus(off("stopped")), "l tab", "▸ commands", "", "logs:commands"},
+		{"nothing to attach to", noBox(), "a", "attach: there is no box yet", "", "!attach"},
+		{"a key of another view", withStatus(running()), "tab", "next log: not in this view", "", ""},
 		{"the portal", withStatus(running()), "p", "http://127.0.0.1:4788/", "", "open:executor"},
 		{"that of hermes", withStatus(running()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
 		{"none of a stopped box", withStatus(off("stopped")), "p", "portal: the box does not run", "", "!open"},
@@ -203,6 +205,18 @@ func TestDoctorSelectsWhatFails(t *testing.T) {
 	drain(m, press(m, "r"))
 	if m.doctor.checks.list.at != at {
 		t.Errorf("it has moved from %d to %d", at, m.doctor.checks.list.at)
+	}
+}
+
+// Checks of an earlier look are not shown as those of now.
+func TestDoctorLooksEachTime(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	drain(m, press(m, "d"))
+	drain(m, press(m, "esc"))
+	drain(m, press(m, "d"))
+	if n := strings.Count(strings.Join(f.asked, " "), "doctor"); n != 2 {
+		t.Errorf("the box was looked at %d times", n)
 	}
 }
 
