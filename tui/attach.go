@@ -25,6 +25,7 @@ type (
 	}
 	detachMsg struct {
 		err    error
+		used   bool // the session was worked in, and left
 		output string
 	}
 )
@@ -64,23 +65,31 @@ func (m *model) attached(msg attachMsg) tea.Cmd {
 	h := &handover{Cmd: msg.cmd, ctx: m.ctx}
 	return tea.Exec(h, func(err error) tea.Msg {
 		msg.cancel()
-		return detachMsg{err, h.said.String()}
+		return detachMsg{err, h.used, h.said.String()}
 	})
 }
 
 // detached is the dashboard as it was.
 func (m *model) detached(msg detachMsg) tea.Cmd {
-	if msg.err != nil {
-		err := msg.err
-		var exit *exec.ExitError
+	var exit *exec.ExitError
+	if err := msg.err; err != nil && !msg.used {
 		if errors.As(err, &exit) {
 			err = fault.New(fault.ExternalFailed, "the session ended with status %d", exit.ExitCode()).
 				Hint("a attaches again; d finds out what is wrong")
 		}
 		m.fail(&failure{err: err, what: "attach", at: m.now(), output: clean(msg.output)})
+	} else if errors.As(err, &exit) {
+		m.note = fmt.Sprintf("the session ended with status %d", exit.ExitCode())
 	}
 	return tea.Batch(m.pollNow(), tea.RequestWindowSize)
 }
+
+// A session that somebody has worked in ends with the status of the last command there: nothing has failed. One that
+// ends at once has, and so has one whose connection was lost, which ssh tells by its status.
+const (
+	lost   = 255
+	atOnce = 3 * time.Second
+)
 
 // handover runs a command on the terminal that the dashboard has let go of. What it says last stays on the screen when it
 // fails, until a key is pressed: the dashboard would draw over it.
@@ -88,6 +97,7 @@ type handover struct {
 	*exec.Cmd
 	ctx  context.Context
 	said tail
+	used bool // it was worked in, and left
 	in   io.Reader
 	out  io.Writer
 }
@@ -103,8 +113,11 @@ func (h *handover) SetStderr(w io.Writer) { h.Stderr = io.MultiWriter(w, &h.said
 
 // Run is the command to its end.
 func (h *handover) Run() error {
+	begun := time.Now()
 	err := h.Cmd.Run()
-	if err == nil || h.ctx.Err() != nil {
+	var exit *exec.ExitError
+	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != lost && time.Since(begun) > atOnce
+	if err == nil || h.used || h.ctx.Err() != nil {
 		return err
 	}
 	untilRead(h.ctx, h.in, h.out, "the session has failed")

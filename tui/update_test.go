@@ -208,6 +208,20 @@ func TestDoctorSelectsWhatFails(t *testing.T) {
 	}
 }
 
+// Leaving a shell whose last command failed is no failure of attach.
+func TestLeftSession(t *testing.T) {
+	m := on(withStatus(running()))
+	err := exec.Command("sh", "-c", "exit 7").Run()
+	m.update(detachMsg{err: err, used: true})
+	if shows := screen(m); m.failure != nil || !strings.Contains(shows, "the session ended with status 7") {
+		t.Errorf("%v\n%s", m.failure, shows)
+	}
+	m.update(detachMsg{err: err})
+	if m.failure == nil {
+		t.Error("a session that failed at once is not told")
+	}
+}
+
 // Checks of an earlier look are not shown as those of now.
 func TestDoctorLooksEachTime(t *testing.T) {
 	f := withStatus(running())
