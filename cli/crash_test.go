@@ -112,6 +112,38 @@ func TestDestroyCutOffAtOnceLosesNothing(t *testing.T) {
 	}
 }
 
+// A kill within Lima's own making or deleting of the disk leaves a directory that Lima cannot read: the next command
+// gets past it.
+func TestCutOffWithinTheDisk(t *testing.T) {
+	for _, operation := range []string{"destroy", "create"} {
+		m := newMachine(t)
+		m.finished()
+		if operation == "create" {
+			data, err := os.ReadFile(filepath.Join(m.dir, "home/boxes/main.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.write("home/boxes/main.json", bytes.Replace(data, []byte(`"ready":true`), []byte(`"ready":false`), 1))
+		}
+		m.write("home/boxes/main.operation", fmt.Appendf(nil, `{"operation":%q,"started":"2026-01-01T00:00:00Z","step":"disk","made":["disk"]}`, operation))
+		half := filepath.Join(m.lima(), "_disks/main-data")
+		for _, path := range []string{filepath.Join(m.lima(), "main"), filepath.Join(half, "datadisk")} {
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, stderr, err := m.run("destroy", "--force", "--quiet"); err != nil {
+			t.Errorf("destroy after a %s that was cut off: %v %s%s", operation, err, out, stderr)
+		}
+		if left := m.left(); len(left) != 0 {
+			t.Errorf("destroy after a %s that was cut off leaves %v", operation, left)
+		}
+		if _, err := os.Lstat(half); err == nil {
+			t.Errorf("destroy after a %s that was cut off leaves what there is of the disk", operation)
+		}
+	}
+}
+
 // What could not be undone stays on record, so that the next command can.
 func TestFailedUndoIsRecoveredByTheNext(t *testing.T) {
 	m := newMachine(t)

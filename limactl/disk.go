@@ -119,6 +119,10 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	if !exists(c.diskDir(name)) {
 		return nil
 	}
+	if hollow(c.diskDir(name)) {
+		// Lima neither reads nor deletes it. It is below our own LIMA_HOME, under exactly this name.
+		return os.RemoveAll(c.diskDir(name))
+	}
 	d, err := c.Disk(ctx, name)
 	if err != nil {
 		return err
@@ -239,6 +243,15 @@ func firstWarning(stderr string) string {
 		}
 	}
 	return lastLine(stderr)
+}
+
+// hollow tells whether dir is a disk without data: what a disk create or delete that was killed leaves.
+func hollow(dir string) bool {
+	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(dir, "datadisk"))
+	return errors.Is(err, os.ErrNotExist)
 }
 
 func exists(path string) bool {

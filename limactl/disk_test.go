@@ -72,6 +72,30 @@ func TestDeleteDiskThatIsNamed(t *testing.T) {
 	}
 }
 
+// A create or a delete that was killed leaves the directory of a disk, and no disk in it: Lima neither reads nor
+// deletes that. Nothing with data in it is deleted past Lima.
+func TestDeleteDiskThatIsHalfThere(t *testing.T) {
+	c := stage(t)
+	for _, name := range []string{"half", "half-2"} {
+		if err := os.MkdirAll(c.diskDir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(c.Dir("gone"), filepath.Join(c.diskDir("half"), "in_use_by")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteDisk(t.Context(), "half"); err != nil || exists(c.diskDir("half")) {
+		t.Fatalf("there %v, %v", exists(c.diskDir("half")), err)
+	}
+	if !exists(c.diskDir("half-2")) {
+		t.Error("its neighbour is gone")
+	}
+	create(t, c, "main")
+	if err := c.DeleteDisk(t.Context(), "main-data"); !errors.Is(err, ErrInUse) || hollow(c.diskDir("main-data")) {
+		t.Errorf("a disk with data in it: %v", err)
+	}
+}
+
 func TestDeleteDiskOfRunningInstance(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
