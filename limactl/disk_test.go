@@ -96,6 +96,38 @@ func TestDeleteDiskThatIsHalfThere(t *testing.T) {
 	}
 }
 
+func TestWhole(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	for _, tt := range []struct {
+		instance, disk, without string
+		want                    bool
+	}{
+		{"main", "main-data", "", true},
+		{"main", "none", "", false},
+		{"none", "main-data", "", false},
+		{"main", "main-data", filepath.Join(c.Dir("main"), "lima.yaml"), false},
+		{"main", "main-data", filepath.Join(c.diskDir("main-data"), "datadisk"), false},
+	} {
+		if tt.without != "" {
+			if err := os.Rename(tt.without, tt.without+".away"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if whole, err := c.Whole(tt.instance, tt.disk); whole != tt.want || err != nil {
+			t.Errorf("%+v: %v, %v", tt, whole, err)
+		}
+		if tt.without != "" {
+			if err := os.Rename(tt.without+".away", tt.without); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := c.Whole("../main", "main-data"); err == nil {
+		t.Error("a path was taken for a name")
+	}
+}
+
 func TestDeleteDiskOfRunningInstance(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")

@@ -29,7 +29,7 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		if in.State == limactl.Absent {
+		if in.State == limactl.Absent || in.Left {
 			return Plan{}, b.vmGone()
 		}
 		switch {
@@ -118,7 +118,7 @@ func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		if in.State == limactl.Stopped || in.State == limactl.Absent {
+		if in.State == limactl.Stopped || in.State == limactl.Absent || in.Left {
 			result.Already = true
 			return Plan{}, nil
 		}
