@@ -3,6 +3,7 @@ package limactl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,6 +138,25 @@ func TestReusedPID(t *testing.T) {
 				t.Fatal("the process that has nothing to do with it was killed")
 			}
 		})
+	}
+}
+
+// A pid file that turns stale while others are asked is seen all the same: limactl delete kills what it says.
+func TestPIDReusedDuringDelete(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	pid := foreignProcess(t)
+	real := c.config.Program
+	c.config.Program = filepath.Join(filepath.Dir(c.Home()), "wrapped")
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = disk ] && [ -e '%[2]s' ] && echo %[3]d >'%[2]s/qemu.pid'\nexec '%[1]s' \"$@\"\n", real, c.Dir("main"), pid)
+	if err := os.WriteFile(c.config.Program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if commandLine(pid) == "" {
+		t.Fatal("the process that has nothing to do with it was killed")
 	}
 }
 
