@@ -160,6 +160,30 @@ func TestUnlockAfterCrash(t *testing.T) {
 	}
 }
 
+// A lock is stale when its holder is gone, and not when that is only off, or elsewhere.
+func TestStaleLock(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	create(t, c, "other")
+	elsewhere := t.TempDir()
+	link := filepath.Join(c.diskDir("main-data"), "in_use_by")
+	for holder, stale := range map[string]bool{c.Dir("gone"): true, filepath.Join(elsewhere, "main"): true, c.Dir("other"): false, elsewhere: false} {
+		if err := os.Symlink(holder, link); err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Disk(t.Context(), "main-data")
+		if err != nil || d.Stale != stale || d.InUseBy != filepath.Base(holder) {
+			t.Errorf("held by %s: %+v, %v", holder, d, err)
+		}
+		if stale {
+			if err := c.UnlockDisk(t.Context(), "main-data"); err != nil || exists(link) {
+				t.Errorf("held by %s: there %v, %v", holder, exists(link), err)
+			}
+		}
+		_ = os.Remove(link)
+	}
+}
+
 // Lima forgets to unlock where it cannot read lima.yaml, and then keeps the disk for an instance that is gone.
 func TestDeleteReleasesLocks(t *testing.T) {
 	c := stage(t)
