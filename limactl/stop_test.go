@@ -50,6 +50,21 @@ func TestStopHangs(t *testing.T) {
 	}
 }
 
+// limactl waits on for a machine that is off where the system gives its pid to some other process: we do not.
+func TestStopWhosePIDIsReused(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	inject(t, c, rehearsal.PIDReused)
+	begun := time.Now()
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	wantState(t, c, "main", Stopped)
+}
+
 func TestStopCancelled(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
