@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -173,6 +174,32 @@ func TestPIDReusedDuringDelete(t *testing.T) {
 	if commandLine(pid) == "" {
 		t.Fatal("the process that has nothing to do with it was killed")
 	}
+}
+
+// Killed, and reaped by nobody: Lima takes the pids of such for those of what runs.
+func TestKilledAndNotReaped(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	if err := c.Kill(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Wait() })
+	for commandLine(cmd.Process.Pid) != "" {
+		time.Sleep(time.Millisecond)
+	}
+	writePID(t, filepath.Join(c.Dir("main"), "ha.pid"), cmd.Process.Pid)
+	writePID(t, filepath.Join(c.Dir("main"), "qemu.pid"), cmd.Process.Pid)
+	if in := wantState(t, c, "main", Stopped); in.Raw == "Stopped" {
+		t.Error("the stand-in sees what Lima does not")
+	}
+	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, c, "main", Running)
 }
 
 func TestCleanStale(t *testing.T) {
