@@ -135,6 +135,19 @@ func conform(t *testing.T, c *Client) {
 		t.Errorf("trap 10: raw was asked for and %s came", d.Format)
 	}
 
+	// What a disk create or delete that was killed leaves: Lima passes it over, and does not delete it.
+	half := c.diskDir("half")
+	must(os.Mkdir(half, 0o700))
+	expect([]string{"disk", "list", "--json", "half"}, "", "", 0)
+	expect([]string{"disk", "delete", "half"}, "", "Ignoring non-existent disk `half`", 0)
+	if !exists(half) {
+		t.Error("Lima deletes a disk without data")
+	}
+	must(c.DeleteDisk(ctx, "half"))
+	if exists(half) {
+		t.Error("a disk without data is still there")
+	}
+
 	m := machine("box", "box-data")
 	m.Image = dummyImage(t, c.Home())
 	yaml, err := m.YAML()
