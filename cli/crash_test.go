@@ -146,20 +146,22 @@ func TestCutOffWithinTheDisk(t *testing.T) {
 
 // A destroy that was killed while Lima deleted the VM is ended by another, and no other command forgets it.
 func TestCutOffWithinDeletingTheVM(t *testing.T) {
-	m := newMachine(t)
-	m.finished()
-	m.write("home/boxes/main.operation", []byte(`{"operation":"destroy","started":"2026-01-01T00:00:00Z","step":"vm","made":["disk","vm"]}`))
-	if err := os.Remove(filepath.Join(m.lima(), "main", "lima.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	for _, next := range []string{"start", "stop", "create"} {
-		if _, stderr, err := m.run(next, "--quiet"); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
-			t.Errorf("%s: %v %s", next, err, stderr)
+	for _, gone := range []string{"lima.yaml", "disk"} {
+		m := newMachine(t)
+		m.finished()
+		m.write("home/boxes/main.operation", []byte(`{"operation":"destroy","started":"2026-01-01T00:00:00Z","step":"vm","made":["disk","vm"]}`))
+		if err := os.Remove(filepath.Join(m.lima(), "main", gone)); err != nil {
+			t.Fatal(err)
 		}
-	}
-	m.must("destroy", "--force", "--quiet")
-	if left := m.left(); len(left) != 0 {
-		t.Errorf("left: %v", left)
+		for _, next := range []string{"start", "stop", "create"} {
+			if _, stderr, err := m.run(next, "--quiet"); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
+				t.Errorf("%s without %s: %v %s", next, gone, err, stderr)
+			}
+		}
+		m.must("destroy", "--force", "--quiet")
+		if left := m.left(); len(left) != 0 {
+			t.Errorf("without %s, left: %v", gone, left)
+		}
 	}
 }
 

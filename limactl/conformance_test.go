@@ -160,6 +160,9 @@ func conform(t *testing.T, c *Client) {
 		in.Disk != 4<<30 || len(in.Disks) != 1 || in.Disks[0] != "box-data" || in.Dir != c.Dir("box") || in.PID != 0 {
 		t.Errorf("instance %+v", in)
 	}
+	if whole, err := c.Whole("box", "box-data"); err != nil || !whole {
+		t.Errorf("an instance and its disk as Lima makes them: whole %v, %v", whole, err)
+	}
 	expect([]string{"list", listFormat, "box", "none"}, `"name":"box"`, "No instance matching none found.", 1)
 	expect([]string{"stop", "box"}, "", `expected status \"Running\", got \"Stopped\"`, 1)
 	must(c.Stop(ctx, "box", true, time.Minute))

@@ -107,6 +107,7 @@ func TestWhole(t *testing.T) {
 		{"main", "none", "", false},
 		{"none", "main-data", "", false},
 		{"main", "main-data", filepath.Join(c.Dir("main"), "lima.yaml"), false},
+		{"main", "main-data", filepath.Join(c.Dir("main"), "disk"), false},
 		{"main", "main-data", filepath.Join(c.diskDir("main-data"), "datadisk"), false},
 	} {
 		if tt.without != "" {

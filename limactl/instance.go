@@ -154,7 +154,10 @@ func (c *Client) Whole(instance, disk string) (bool, error) {
 	if err := errors.Join(checkName("instance", instance), checkName("disk", disk)); err != nil {
 		return false, err
 	}
-	for _, file := range []string{filepath.Join(c.Dir(instance), "lima.yaml"), filepath.Join(c.diskDir(disk), "datadisk")} {
+	// A delete takes them in any order: that lima.yaml is still there says nothing of the root disk.
+	for _, file := range []string{
+		filepath.Join(c.Dir(instance), "lima.yaml"), filepath.Join(c.Dir(instance), "disk"), filepath.Join(c.diskDir(disk), "datadisk"),
+	} {
 		switch _, err := os.Lstat(file); {
 		case errors.Is(err, os.ErrNotExist):
 			return false, nil
