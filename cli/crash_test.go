@@ -112,6 +112,125 @@ func TestDestroyCutOffAtOnceLosesNothing(t *testing.T) {
 	}
 }
 
+// A kill within Lima's own making or deleting of the disk leaves a directory that Lima cannot read: the next command
+// gets past it.
+func TestCutOffWithinTheDisk(t *testing.T) {
+	for _, operation := range []string{"destroy", "create"} {
+		m := newMachine(t)
+		m.finished()
+		if operation == "create" {
+			data, err := os.ReadFile(filepath.Join(m.dir, "home/boxes/main.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.write("home/boxes/main.json", bytes.Replace(data, []byte(`"ready":true`), []byte(`"ready":false`), 1))
+		}
+		m.write("home/boxes/main.operation", fmt.Appendf(nil, `{"operation":%q,"started":"2026-01-01T00:00:00Z","step":"disk","made":["disk"]}`, operation))
+		half := filepath.Join(m.lima(), "_disks/main-data")
+		for _, path := range []string{filepath.Join(m.lima(), "main"), filepath.Join(half, "datadisk")} {
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, stderr, err := m.run("destroy", "--force", "--quiet"); err != nil {
+			t.Errorf("destroy after a %s that was cut off: %v %s%s", operation, err, out, stderr)
+		}
+		if left := m.left(); len(left) != 0 {
+			t.Errorf("destroy after a %s that was cut off leaves %v", operation, left)
+		}
+		if _, err := os.Lstat(half); err == nil {
+			t.Errorf("destroy after a %s that was cut off leaves what there is of the disk", operation)
+		}
+	}
+}
+
+// A destroy that was killed while Lima deleted the VM is ended by another, and no other command forgets it.
+func TestCutOffWithinDeletingTheVM(t *testing.T) {
+	for _, gone := range []string{"lima.yaml", "disk"} {
+		m := newMachine(t)
+		m.finished()
+		m.write("home/boxes/main.operation", []byte(`{"operation":"destroy","started":"2026-01-01T00:00:00Z","step":"vm","made":["disk","vm"]}`))
+		if err := os.Remove(filepath.Join(m.lima(), "main", gone)); err != nil {
+			t.Fatal(err)
+		}
+		for _, next := range []string{"start", "stop", "create"} {
+			if _, stderr, err := m.run(next, "--quiet"); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
+				t.Errorf("%s without %s: %v %s", next, gone, err, stderr)
+			}
+		}
+		m.must("destroy", "--force", "--quiet")
+		if left := m.left(); len(left) != 0 {
+			t.Errorf("without %s, left: %v", gone, left)
+		}
+	}
+}
+
+// What is left of a VM is not offered to be stopped and started: there is none, and the data is still there.
+func TestHalfAVMIsNoVM(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	if err := os.Remove(filepath.Join(m.lima(), "main", "lima.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := m.run("start", "--json")
+	if a := decode[any](t, out); err == nil || a.Error.Code != "not_found" || !strings.Contains(a.Error.Recovery, "its data is on disk main-data") {
+		t.Errorf("start: %v %s", err, out)
+	}
+	out, _, err = m.run("doctor")
+	if err == nil || !strings.Contains(out, "the VM is gone: ") || !strings.Contains(out, "do not destroy the box if you need it") || strings.Contains(out, "hermes-box stop") {
+		t.Errorf("doctor: %v %s", err, out)
+	}
+	m.must("stop", "--quiet")
+	m.must("destroy", "--force", "--quiet")
+}
+
+// A destroy whose VM is gone has not been undone, and does not say so.
+func TestDestroyThatRemovedTheVMIsNotUndone(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	inject(t, m, rehearsal.DiskDeleteSkipped)
+	_, stderr, err := m.run("destroy", "--force")
+	if err == nil || strings.Contains(stderr, "↩ undone") || !strings.Contains(stderr, `could not undo: remove the VM: box "main" is no longer whole`) {
+		t.Errorf("%v %s", err, stderr)
+	}
+	heal(t, m, rehearsal.DiskDeleteSkipped)
+	m.must("destroy", "--force", "--quiet")
+}
+
+// Ending a destroy that waits for a limactl that hangs does not wait for another.
+func TestDestroyInterruptedWhileLimaHangs(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	inject(t, m, rehearsal.ListHangs)
+	c := m.cmd("", "destroy", "--force", "--events")
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var begun time.Time
+	for dec := json.NewDecoder(stderr); ; {
+		var e ops.Event
+		if dec.Decode(&e) != nil {
+			break
+		}
+		if e.Kind == ops.Started && e.Step == "vm" {
+			begun = time.Now()
+			c.Process.Signal(os.Interrupt)
+		}
+	}
+	c.Wait()
+	if took := time.Since(begun); c.ProcessState.ExitCode() != exitInterrupted || took > 20*time.Second { // a list has 30
+		t.Errorf("exit %d after %v", c.ProcessState.ExitCode(), took)
+	}
+	heal(t, m, rehearsal.ListHangs)
+	if left := m.left(); !slices.Equal(left, []string{"main.json", "disk main-data", "vm main"}) {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // What could not be undone stays on record, so that the next command can.
 func TestFailedUndoIsRecoveredByTheNext(t *testing.T) {
 	m := newMachine(t)

@@ -135,6 +135,19 @@ func conform(t *testing.T, c *Client) {
 		t.Errorf("trap 10: raw was asked for and %s came", d.Format)
 	}
 
+	// What a disk create or delete that was killed leaves: Lima passes it over, and does not delete it.
+	half := c.diskDir("half")
+	must(os.Mkdir(half, 0o700))
+	expect([]string{"disk", "list", "--json", "half"}, "", "", 0)
+	expect([]string{"disk", "delete", "half"}, "", "Ignoring non-existent disk `half`", 0)
+	if !exists(half) {
+		t.Error("Lima deletes a disk without data")
+	}
+	must(c.DeleteDisk(ctx, "half"))
+	if exists(half) {
+		t.Error("a disk without data is still there")
+	}
+
 	m := machine("box", "box-data")
 	m.Image = dummyImage(t, c.Home())
 	yaml, err := m.YAML()
@@ -146,6 +159,9 @@ func conform(t *testing.T, c *Client) {
 	if in.State != Stopped || in.Raw != "Stopped" || in.Name != "box" || in.Arch != "amd64" || in.VMType != "qemu" || in.CPUs != 2 || in.Memory != 1<<30 ||
 		in.Disk != 4<<30 || len(in.Disks) != 1 || in.Disks[0] != "box-data" || in.Dir != c.Dir("box") || in.PID != 0 {
 		t.Errorf("instance %+v", in)
+	}
+	if whole, err := c.Whole("box", "box-data"); err != nil || !whole {
+		t.Errorf("an instance and its disk as Lima makes them: whole %v, %v", whole, err)
 	}
 	expect([]string{"list", listFormat, "box", "none"}, `"name":"box"`, "No instance matching none found.", 1)
 	expect([]string{"stop", "box"}, "", `expected status \"Running\", got \"Stopped\"`, 1)

@@ -53,15 +53,16 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 		}
 		return c.releaseLocks(ctx, name)
 	}
+	held, err := c.foreignLocks(ctx, in)
+	if err != nil {
+		return err
+	}
+	// limactl kills whatever its pid files say: look right before.
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
 	}
 	if f := look(in.Dir, in.VMType); f.agent.ours || f.driver.ours {
 		return &Error{Message: fmt.Sprintf("instance %s is not stopped", name), Do: "stop it first: hermes-box stop", Kind: "busy", Err: ErrInUse}
-	}
-	held, err := c.foreignLocks(ctx, in)
-	if err != nil {
-		return err
 	}
 	// Forced: nothing of it runs, as has just been seen, and Lima refuses one whose lima.yaml it cannot read. Its
 	// status tells less than a look: it fails after deleting if some other directory of LIMA_HOME is no instance.

@@ -18,6 +18,7 @@ type Disk struct {
 	Format  string // what it really is: raw or qcow2, whatever was asked for
 	Dir     string
 	InUseBy string // instance that holds its lock; empty if none does
+	Stale   bool   // what holds the lock is gone: UnlockDisk takes it away
 }
 
 type listedDisk struct {
@@ -27,6 +28,19 @@ type listedDisk struct {
 	Dir         string `json:"dir"`
 	Instance    string `json:"instance"`
 	InstanceDir string `json:"instanceDir"`
+}
+
+func (d listedDisk) disk() Disk {
+	return Disk{Name: d.Name, Size: d.Size, Format: d.Format, Dir: d.Dir, InUseBy: d.Instance, Stale: d.stale()}
+}
+
+// stale tells whether the directory of the instance that holds the lock is gone; where it cannot be seen, it is not.
+func (d listedDisk) stale() bool {
+	if d.Instance == "" || !filepath.IsAbs(d.InstanceDir) {
+		return false
+	}
+	_, err := os.Lstat(d.InstanceDir)
+	return errors.Is(err, os.ErrNotExist)
 }
 
 const diskLimit = 2 * time.Minute
@@ -39,7 +53,7 @@ func (c *Client) Disks(ctx context.Context) ([]Disk, error) {
 	}
 	disks := make([]Disk, len(all))
 	for i, d := range all {
-		disks[i] = Disk{Name: d.Name, Size: d.Size, Format: d.Format, Dir: d.Dir, InUseBy: d.Instance}
+		disks[i] = d.disk()
 	}
 	return disks, nil
 }
@@ -55,7 +69,7 @@ func (c *Client) Disk(ctx context.Context, name string) (Disk, error) {
 	}
 	for _, d := range all {
 		if d.Name == name {
-			return Disk{Name: d.Name, Size: d.Size, Format: d.Format, Dir: d.Dir, InUseBy: d.Instance}, nil
+			return d.disk(), nil
 		}
 	}
 	if exists(c.diskDir(name)) {
@@ -118,6 +132,10 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	}
 	if !exists(c.diskDir(name)) {
 		return nil
+	}
+	if hollow(c.diskDir(name)) {
+		// Lima neither reads nor deletes it. It is below our own LIMA_HOME, under exactly this name.
+		return os.RemoveAll(c.diskDir(name))
 	}
 	d, err := c.Disk(ctx, name)
 	if err != nil {
@@ -239,6 +257,15 @@ func firstWarning(stderr string) string {
 		}
 	}
 	return lastLine(stderr)
+}
+
+// hollow tells whether dir is a disk without data: what a disk create or delete that was killed leaves.
+func hollow(dir string) bool {
+	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(dir, "datadisk"))
+	return errors.Is(err, os.ErrNotExist)
 }
 
 func exists(path string) bool {

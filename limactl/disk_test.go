@@ -72,6 +72,63 @@ func TestDeleteDiskThatIsNamed(t *testing.T) {
 	}
 }
 
+// A create or a delete that was killed leaves the directory of a disk, and no disk in it: Lima neither reads nor
+// deletes that. Nothing with data in it is deleted past Lima.
+func TestDeleteDiskThatIsHalfThere(t *testing.T) {
+	c := stage(t)
+	for _, name := range []string{"half", "half-2"} {
+		if err := os.MkdirAll(c.diskDir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(c.Dir("gone"), filepath.Join(c.diskDir("half"), "in_use_by")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteDisk(t.Context(), "half"); err != nil || exists(c.diskDir("half")) {
+		t.Fatalf("there %v, %v", exists(c.diskDir("half")), err)
+	}
+	if !exists(c.diskDir("half-2")) {
+		t.Error("its neighbour is gone")
+	}
+	create(t, c, "main")
+	if err := c.DeleteDisk(t.Context(), "main-data"); !errors.Is(err, ErrInUse) || hollow(c.diskDir("main-data")) {
+		t.Errorf("a disk with data in it: %v", err)
+	}
+}
+
+func TestWhole(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	for _, tt := range []struct {
+		instance, disk, without string
+		want                    bool
+	}{
+		{"main", "main-data", "", true},
+		{"main", "none", "", false},
+		{"none", "main-data", "", false},
+		{"main", "main-data", filepath.Join(c.Dir("main"), "lima.yaml"), false},
+		{"main", "main-data", filepath.Join(c.Dir("main"), "disk"), false},
+		{"main", "main-data", filepath.Join(c.diskDir("main-data"), "datadisk"), false},
+	} {
+		if tt.without != "" {
+			if err := os.Rename(tt.without, tt.without+".away"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if whole, err := c.Whole(tt.instance, tt.disk); whole != tt.want || err != nil {
+			t.Errorf("%+v: %v, %v", tt, whole, err)
+		}
+		if tt.without != "" {
+			if err := os.Rename(tt.without+".away", tt.without); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := c.Whole("../main", "main-data"); err == nil {
+		t.Error("a path was taken for a name")
+	}
+}
+
 func TestDeleteDiskOfRunningInstance(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
@@ -101,6 +158,30 @@ func TestUnlockAfterCrash(t *testing.T) {
 	}
 	if d, err := c.Disk(t.Context(), "main-data"); err != nil || d.InUseBy != "" {
 		t.Fatalf("got %+v, %v", d, err)
+	}
+}
+
+// A lock is stale when its holder is gone, and not when that is only off, or elsewhere.
+func TestStaleLock(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	create(t, c, "other")
+	elsewhere := t.TempDir()
+	link := filepath.Join(c.diskDir("main-data"), "in_use_by")
+	for holder, stale := range map[string]bool{c.Dir("gone"): true, filepath.Join(elsewhere, "main"): true, c.Dir("other"): false, elsewhere: false} {
+		if err := os.Symlink(holder, link); err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Disk(t.Context(), "main-data")
+		if err != nil || d.Stale != stale || d.InUseBy != filepath.Base(holder) {
+			t.Errorf("held by %s: %+v, %v", holder, d, err)
+		}
+		if stale {
+			if err := c.UnlockDisk(t.Context(), "main-data"); err != nil || exists(link) {
+				t.Errorf("held by %s: there %v, %v", holder, exists(link), err)
+			}
+		}
+		_ = os.Remove(link)
 	}
 }
 

@@ -40,6 +40,7 @@ type Instance struct {
 	PID     int    // of the host agent; 0 if none of ours runs
 	Dead    bool   // degraded, and the VM itself does not run: what is left can be killed without loss
 	Raw     string // Lima's own word for the state
+	Left    bool   // degraded, and no VM at all: it was only half made or half deleted, and there is nothing to start
 }
 
 // listed is one line of limactl list.
@@ -78,8 +79,9 @@ func (c *Client) Instance(ctx context.Context, name string) (Instance, error) {
 		}
 		// A directory without lima.yaml: what a create or a delete that was killed leaves.
 		if leftover(c.Dir(name)) {
-			return Instance{Name: name, State: Degraded, Dir: c.Dir(name),
-				Cause: c.Dir(name) + " is left of an instance that was only half made or half deleted; delete it"}, nil
+			f := look(c.Dir(name), "")
+			return Instance{Name: name, State: Degraded, Dir: c.Dir(name), Left: !f.agent.ours && !f.driver.ours,
+				Cause: c.Dir(name) + " is left of an instance that was only half made or half deleted"}, nil
 		}
 		return Instance{}, err
 	}
@@ -144,6 +146,26 @@ func leftover(dir string) bool {
 	}
 	_, err := os.Lstat(filepath.Join(dir, "lima.yaml"))
 	return errors.Is(err, os.ErrNotExist)
+}
+
+// Whole tells from the files alone, without asking Lima, whether both an instance and a disk are there, neither of
+// them only half made or half deleted. It is an error if that cannot be seen.
+func (c *Client) Whole(instance, disk string) (bool, error) {
+	if err := errors.Join(checkName("instance", instance), checkName("disk", disk)); err != nil {
+		return false, err
+	}
+	// A delete takes them in any order: that lima.yaml is still there says nothing of the root disk.
+	for _, file := range []string{
+		filepath.Join(c.Dir(instance), "lima.yaml"), filepath.Join(c.Dir(instance), "disk"), filepath.Join(c.diskDir(disk), "datadisk"),
+	} {
+		switch _, err := os.Lstat(file); {
+		case errors.Is(err, os.ErrNotExist):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func inspect(l listed) Instance {

@@ -191,7 +191,11 @@ func TestJudge(t *testing.T) {
 	}{
 		{"off", "Stopped", "", facts{}, Stopped, ""},
 		{"up", "Running", "", facts{agent: ours, driver: ours, last: up}, Running, ""},
-		{"up, and not ours to look at", "Running", "", facts{}, Running, ""},
+		{"up, and not ours to look at", "Running", "", facts{agent: process{hidden: true}, driver: process{hidden: true}}, Running, ""},
+		{"off since Lima looked", "Running", "", facts{}, Stopped, ""},
+		{"dead, and nobody has reaped it", "Running", "", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
+		{"dead, and its socket too", "Broken", "ha.sock", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
+		{"deaf, and not ours to look at", "Broken", "ha.sock", facts{agent: process{pid: 10, hidden: true}}, Degraded, "ha.sock"},
 		{"booting, which Lima calls running", "Running", "", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
 		{"booting, nothing reported yet", "Running", "", facts{agent: ours, driver: ours}, Starting, "booting"},
 		{"booting, which Lima calls broken: no driver (lima #4407)", "Broken", "driver is not", facts{agent: ours}, Starting, "booting"},

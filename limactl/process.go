@@ -14,6 +14,7 @@ type process struct {
 	pid     int // 0: the file is not there, or holds no pid
 	alive   bool
 	ours    bool   // its command line names this instance's directory; else the pid was reused
+	hidden  bool   // whether it is alive cannot be seen: it, or its pid file, is another user's
 	command string // for people
 }
 
@@ -48,19 +49,20 @@ func driverPID(vmType string) string {
 func readPID(dir, file string) process {
 	data, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
-		return process{}
+		return process{hidden: !errors.Is(err, os.ErrNotExist)}
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil || pid <= 1 {
 		return process{}
 	}
 	p := process{pid: pid}
-	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+	err = syscall.Kill(pid, 0)
+	if err != nil && !errors.Is(err, syscall.EPERM) {
 		return p
 	}
 	p.command = commandLine(pid)
 	if p.command == "" {
-		// Dying, or a zombie nobody has reaped.
+		p.hidden = err != nil // otherwise dying, or a zombie nobody has reaped
 		return p
 	}
 	p.alive = true

@@ -18,6 +18,7 @@ func judge(raw, problems string, f facts) (State, string) {
 			}
 		}
 	}
+	off := !agent && !driver && !f.agent.hidden && !f.driver.hidden
 	booted := f.last != nil && f.last.Running
 	leaving := f.last != nil && f.last.Exiting
 
@@ -30,6 +31,8 @@ func judge(raw, problems string, f facts) (State, string) {
 		return Starting, "Lima is installing the guest's system"
 	case "Running", "Broken":
 		switch {
+		case off && (raw == "Running" || f.agent.pid != 0 || f.driver.pid != 0):
+			return Stopped, "" // it has ended since Lima looked, or is dead and not reaped: Lima takes that for alive
 		case agent && leaving:
 			return Degraded, "it is shutting down; wait for it, or stop it"
 		case agent && !booted:

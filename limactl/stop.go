@@ -42,7 +42,7 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 		return errors.New("its host agent has died")
 	}
 	if in.Raw == "Running" && !(f.last != nil && f.last.Exiting) {
-		_, err := c.run(ctx, timeout, nil, "stop", in.Name)
+		err := c.askToStop(ctx, in, timeout)
 		if off := c.awaitOff(ctx, in, time.Second); off == nil {
 			return nil // whatever else it complained of
 		} else if err == nil {
@@ -55,6 +55,20 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 		return err
 	}
 	return c.awaitOff(ctx, in, timeout)
+}
+
+// askToStop has limactl stop an instance, and does not wait for it long once that is off: limactl waits on, for a pid
+// that the system has given to some other process meanwhile.
+func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		if c.awaitOff(ctx, in, timeout) == nil {
+			time.AfterFunc(grace, cancel)
+		}
+	}()
+	_, err := c.run(ctx, timeout, nil, "stop", in.Name)
+	return err
 }
 
 // forceOff kills an instance through limactl, which also drops its locks, and by hand if that does not do it.

@@ -3,7 +3,9 @@ package limactl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -47,6 +49,21 @@ func TestStopHangs(t *testing.T) {
 	if d, err := c.Disk(t.Context(), "main-data"); err != nil || d.InUseBy != "" {
 		t.Errorf("got %+v, %v", d, err)
 	}
+}
+
+// limactl waits on for a machine that is off where the system gives its pid to some other process: we do not.
+func TestStopWhosePIDIsReused(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	inject(t, c, rehearsal.PIDReused)
+	begun := time.Now()
+	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	wantState(t, c, "main", Stopped)
 }
 
 func TestStopCancelled(t *testing.T) {
@@ -138,6 +155,51 @@ func TestReusedPID(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pid file that turns stale while others are asked is seen all the same: limactl delete kills what it says.
+func TestPIDReusedDuringDelete(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	pid := foreignProcess(t)
+	real := c.config.Program
+	c.config.Program = filepath.Join(filepath.Dir(c.Home()), "wrapped")
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = disk ] && [ -e '%[2]s' ] && echo %[3]d >'%[2]s/qemu.pid'\nexec '%[1]s' \"$@\"\n", real, c.Dir("main"), pid)
+	if err := os.WriteFile(c.config.Program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	if commandLine(pid) == "" {
+		t.Fatal("the process that has nothing to do with it was killed")
+	}
+}
+
+// Killed, and reaped by nobody: Lima takes the pids of such for those of what runs.
+func TestKilledAndNotReaped(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	if err := c.Kill(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Wait() })
+	for commandLine(cmd.Process.Pid) != "" {
+		time.Sleep(time.Millisecond)
+	}
+	writePID(t, filepath.Join(c.Dir("main"), "ha.pid"), cmd.Process.Pid)
+	writePID(t, filepath.Join(c.Dir("main"), "qemu.pid"), cmd.Process.Pid)
+	if in := wantState(t, c, "main", Stopped); in.Raw == "Stopped" {
+		t.Error("the stand-in sees what Lima does not")
+	}
+	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, c, "main", Running)
 }
 
 func TestCleanStale(t *testing.T) {

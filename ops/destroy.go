@@ -69,10 +69,14 @@ func (b *Box) destroyPlan(j *store.Journal) Plan {
 	}}
 }
 
-// keepWhole forgets a destroy that has removed nothing.
-func (b *Box) keepWhole(ctx context.Context) error {
-	if whole, err := b.whole(ctx); err != nil || !whole {
+// keepWhole forgets a destroy that has removed nothing. One that has cannot be undone.
+func (b *Box) keepWhole(context.Context) error {
+	whole, err := b.whole()
+	if err != nil {
 		return err
+	}
+	if !whole {
+		return fault.New(fault.PreflightFailed, "box %q is no longer whole", b.Name()).Hint("hermes-box destroy --force ends it")
 	}
 	return b.Home.RemoveJournal(b.Name())
 }

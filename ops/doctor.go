@@ -82,8 +82,12 @@ func (b *Box) checkDisk(ctx context.Context) Check {
 	if err != nil {
 		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl disk list")
 	}
-	if d.InUseBy != "" && d.InUseBy != b.Record.Instance {
-		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is not this box", d.Name, d.InUseBy), "stop that VM")
+	switch {
+	case d.Stale:
+		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is gone", d.Name, d.InUseBy), "hermes-box start releases it")
+	case d.InUseBy != "" && d.InUseBy != b.Record.Instance:
+		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is not this box", d.Name, d.InUseBy),
+			"LIMA_HOME="+b.Home.Lima()+" limactl stop "+d.InUseBy)
 	}
 	return pass(fmt.Sprintf("%s, %s, %s", d.Name, d.Format, gib(d.Size)))
 }

@@ -50,9 +50,17 @@ func (in *insideChecks) checkVM(ctx context.Context) Check {
 	case limactl.Starting:
 		return warn("starting: "+vm.Cause, "wait a minute, then hermes-box doctor")
 	case limactl.Absent:
-		return fail("the VM is gone", "the data is on disk "+in.Record.Disk+": do not destroy the box if you need it")
+		return fail("the VM is gone", in.keepData())
+	}
+	if vm.Left {
+		return fail("the VM is gone: "+vm.Cause, in.keepData())
 	}
 	return fail(string(vm.State)+": "+vm.Cause, "hermes-box stop --force, then hermes-box start")
+}
+
+// keepData is the advice where there is no VM: nothing brings it back, and the data is still there.
+func (in *insideChecks) keepData() string {
+	return "the data is on disk " + in.Record.Disk + ": do not destroy the box if you need it"
 }
 
 func (in *insideChecks) checkAnswer(ctx context.Context) Check {

@@ -65,7 +65,7 @@ func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err erro
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
-	begun := make([]bool, len(p.Steps))
+	begun, done := make([]bool, len(p.Steps)), make([]bool, len(p.Steps))
 	ended := make([]chan struct{}, len(p.Steps))
 	for i, st := range p.Steps {
 		ended[i] = make(chan struct{})
@@ -88,6 +88,7 @@ func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err erro
 				cancel(err) // the first counts
 				return
 			}
+			done[i] = true
 			close(ended[i])
 		})
 	}
@@ -96,6 +97,9 @@ func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err erro
 		if begun[i] {
 			started = append(started, st)
 		}
+	}
+	if !slices.Contains(done, false) {
+		return started, nil // an interruption that comes when all is done has come too late
 	}
 	return started, context.Cause(ctx)
 }

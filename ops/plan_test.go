@@ -73,6 +73,21 @@ func TestCancelUndoesWithALivingContext(t *testing.T) {
 	}
 }
 
+func TestCancelAfterTheLastStepUndoesNothing(t *testing.T) {
+	tr := &trace{}
+	ctx, cancel := context.WithCancel(t.Context())
+	plan := Plan{Operation: "stop", Steps: []Step{
+		tr.step("a", nil),
+		tr.step("b", func(context.Context) error { cancel(); return nil }),
+	}}
+	if err := plan.Run(ctx, nil); err != nil {
+		t.Errorf("error: %v", err)
+	}
+	if want := []string{"a", "b"}; !slices.Equal(tr.log, want) {
+		t.Errorf("ran %v, want %v", tr.log, want)
+	}
+}
+
 func TestStepsRunBesideEachOther(t *testing.T) {
 	met := make(chan struct{})
 	meet := func(ctx context.Context, _ *Progress) error {

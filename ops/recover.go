@@ -34,7 +34,7 @@ func (b *Box) recover(ctx context.Context, operation string, sink Sink) error {
 	case b.Record == nil:
 		return b.Home.RemoveJournal(b.Name()) // only its end was missing
 	}
-	whole, err := b.whole(ctx)
+	whole, err := b.whole()
 	if err != nil {
 		return err
 	}
@@ -45,19 +45,13 @@ func (b *Box) recover(ctx context.Context, operation string, sink Sink) error {
 		Hint("hermes-box %s --force ends it", j.Operation)
 }
 
-// whole is whether both the VM and the data disk of the box are there.
-func (b *Box) whole(ctx context.Context) (bool, error) {
+// whole is whether both the VM and the data disk of the box are there. Lima is not asked: it may hang, and it takes
+// half a VM for one.
+func (b *Box) whole() (bool, error) {
 	if b.Record == nil {
 		return false, nil
 	}
-	_, vmErr := b.Lima.Instance(ctx, b.Record.Instance)
-	_, diskErr := b.Lima.Disk(ctx, b.Record.Disk)
-	for _, err := range []error{vmErr, diskErr} {
-		if errors.Is(err, limactl.ErrNotFound) {
-			return false, nil
-		}
-	}
-	return vmErr == nil && diskErr == nil, errors.Join(vmErr, diskErr)
+	return b.Lima.Whole(b.Record.Instance, b.Record.Disk)
 }
 
 func (b *Box) undoCreate(ctx context.Context, j *store.Journal) error {

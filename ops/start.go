@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -29,7 +30,7 @@ func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		if in.State == limactl.Absent {
+		if in.State == limactl.Absent || in.Left {
 			return Plan{}, b.vmGone()
 		}
 		switch {
@@ -79,6 +80,9 @@ func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 				if err := b.Lima.CleanStale(ctx, b.Record.Instance); err != nil {
 					return err
 				}
+				if err := b.releaseDisk(ctx, p); err != nil {
+					return err
+				}
 				err := b.startVM(ctx, p)
 				booted = err == nil
 				return err
@@ -106,6 +110,20 @@ func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 	)}
 }
 
+// releaseDisk takes the data disk back from a VM that is gone, which nobody can stop any more. One that is there keeps
+// it.
+func (b *Box) releaseDisk(ctx context.Context, p *Progress) error {
+	d, err := b.Lima.Disk(ctx, b.Record.Disk)
+	if err != nil || !d.Stale {
+		return err
+	}
+	if err := b.Lima.UnlockDisk(ctx, d.Name); err != nil {
+		return err
+	}
+	p.Warn(fmt.Sprintf("disk %s was in use by VM %q, which is gone: released", d.Name, d.InUseBy))
+	return nil
+}
+
 // Stop stops the services, syncs the data disk and stops the VM. A stopped box is left alone. With force the
 // guest is not asked and the VM is cut off: for a box that no longer answers.
 func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
@@ -118,7 +136,7 @@ func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		if in.State == limactl.Stopped || in.State == limactl.Absent {
+		if in.State == limactl.Stopped || in.State == limactl.Absent || in.Left {
 			result.Already = true
 			return Plan{}, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -94,10 +95,13 @@ func hostagent(home string, args []string) int {
 	}
 	defer os.Remove(set["pidfile"])
 	wait(home, HoldAgent)
-	if err := os.WriteFile(set["socket"], nil, 0o600); err != nil {
+	_ = os.Remove(set["socket"]) // of one that was killed
+	listener, err := net.Listen("unix", set["socket"])
+	if err != nil {
 		return fatal("%v", err)
 	}
-	defer os.Remove(set["socket"])
+	defer listener.Close()
+	go greet(listener)
 	for _, name := range in.disks {
 		if err := lock(home, name, in); err != nil {
 			say("error", "could not attach disk `%s`: %v", name, err)
@@ -191,6 +195,17 @@ func hostagent(home string, args []string) int {
 			}
 			return 0
 		}
+	}
+}
+
+// greet answers whoever wants to know whether the host agent is there.
+func greet(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		conn.Close()
 	}
 }
 

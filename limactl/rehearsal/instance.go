@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,7 +72,10 @@ func load(home, name string) (*instance, error) {
 	in.DriverPID = readPID(filepath.Join(dir, in.VMType+".pid"))
 	if in.HostAgentPID != 0 {
 		in.SSHLocalPort = 60022
-		_, err := os.Stat(filepath.Join(dir, "ha.sock"))
+		conn, err := net.Dial("unix", filepath.Join(dir, "ha.sock"))
+		if err == nil {
+			conn.Close()
+		}
 		if err == nil && has(home, Broken) {
 			err = fmt.Errorf("dial unix %s: connect: connection refused", filepath.Join(dir, "ha.sock"))
 		}
@@ -101,7 +105,8 @@ func (in *instance) fail(format string, args ...any) {
 	in.Errors = append(in.Errors, struct{}{})
 }
 
-// readPID reads a pid file; one of a dead process is removed, one of any other process is believed.
+// readPID reads a pid file; one of a dead process is removed, one of any other process is believed, also of one that is
+// dead and that nobody has reaped.
 func readPID(path string) int {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -96,6 +96,9 @@ func create(home string, args []string) int {
 	if err := os.WriteFile(filepath.Join(dir, "lima.yaml"), data, 0o644); err != nil {
 		return fatal("%v", err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "disk"), nil, 0o644); err != nil { // what is on it is in GuestDir
+		return fatal("%v", err)
+	}
 	if err := os.MkdirAll(GuestDir(home, name), 0o700); err != nil {
 		return fatal("%v", err)
 	}
