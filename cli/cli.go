@@ -76,13 +76,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// signals ends the context at the first SIGINT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
+// signals ends the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
 // second one ends the process there and then; the next command recovers. Two within a second are one: timeout(1)
 // signals its child and then the group that both are in.
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) { // nohup means it
 			signal.Notify(ch, sig)
 		}
@@ -94,7 +94,7 @@ func (a *app) signals() (context.Context, func()) {
 		var first time.Time
 		for sig := range ch {
 			switch {
-			case sig == os.Interrupt && a.lent.Load():
+			case (sig == os.Interrupt || sig == syscall.SIGQUIT) && a.lent.Load(): // typed for that program
 				continue
 			case ended.Load():
 				return
