@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -138,6 +139,30 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	}
 	return SyncDir(dir)
 }
+
+// ReadFile reads a regular file of at most limit bytes, whole. Anything else that is there is an error and is not waited
+// for: a pipe may never have a writer.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errNotRegular}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", limit>>20)}
+	}
+	return data, err
+}
+
+var errNotRegular = errors.New("not a regular file")
 
 // SyncDir makes the names in a directory durable.
 func SyncDir(dir string) error {

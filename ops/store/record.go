@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"hermes-box/ops/fault"
@@ -97,10 +96,16 @@ func (h Home) SaveSeen(box string, v any) error { return writeJSON(h.seen(box), 
 // Seen reads the last status seen; fs.ErrNotExist if there is none.
 func (h Home) Seen(box string, v any) error { return readJSON(h.seen(box), v) }
 
+// recordLimit is far more than anything that is kept here.
+const recordLimit = 16 << 20
+
 func readJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
+	data, err := ReadFile(path, recordLimit)
+	if errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	if err != nil {
+		return fault.New(fault.IntegrityFailed, "%s cannot be read: %w", path, errors.Unwrap(err)).Hint("put a good copy in its place")
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

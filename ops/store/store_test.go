@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,5 +151,41 @@ func TestWriteFileLeavesNothingBeside(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("left: %v", entries)
+	}
+}
+
+// What is no file, or no end of one, in the place of a record or of a lock is told at once, and nothing is read or
+// written through it.
+func TestOnlyRegularFilesAreReadAndLocked(t *testing.T) {
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	for name, put := range map[string]func(path string) error{
+		"a pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link": func(path string) error {
+			return errors.Join(os.WriteFile(theirs, []byte("theirs"), 0o600), os.Symlink(theirs, path))
+		},
+		"too large": func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Truncate(path, 3<<30))
+		},
+	} {
+		h := open(t)
+		if err := errors.Join(put(h.record("main")), put(h.lock("main"))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Record("main"); fault.CodeOf(err) != fault.IntegrityFailed || fault.HintOf(err) == "" {
+			t.Errorf("%s as a record: %v", name, err)
+		}
+		if by := h.Holder("main"); by != nil {
+			t.Errorf("%s as a lock is held by %+v", name, by)
+		}
+		if name == "too large" { // its content is written over
+			continue
+		}
+		if _, err := h.Lock("main", "create"); fault.CodeOf(err) != fault.IntegrityFailed || fault.HintOf(err) == "" {
+			t.Errorf("%s as a lock: %v", name, err)
+		}
+	}
+	if text, err := os.ReadFile(theirs); err != nil || string(text) != "theirs" {
+		t.Errorf("the file that the link leads to: %q, %v", text, err)
 	}
 }
