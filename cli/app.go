@@ -36,6 +36,7 @@ type app struct {
 	follows bool        // it goes on until it is interrupted
 	lent    atomic.Bool // the terminal, to a program that hears an interruption itself
 	remote  bool        // the exit status is that of a command in the box
+	helpErr error       // of help, which cobra lets return none
 	box     string
 }
 

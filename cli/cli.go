@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -35,11 +36,16 @@ const (
 // Main runs one command to its end and returns the exit status of the process.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	text := &keeper{Writer: stdout} // of cobra's own
 	ctx, stop := a.signals()
 	defer stop()
 	root := a.root()
+	root.SetOut(text)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = cmp.Or(a.helpErr, text.err)
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -51,7 +57,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if !a.changes.Load() && !interrupted && errors.Is(err, syscall.EPIPE) {
 		return exitPipe // whoever read has read enough
 	}
-	if !a.began { // cobra refused before any command of ours ran, and read no flags
+	if !a.began && text.err == nil { // cobra refused before any command of ours ran, and read no flags
 		a.json = slices.Contains(args, "--json")
 		if fault.HintOf(err) == "" {
 			err = fault.New(fault.InvalidInput, "%w", err).Hint("%s --help", cmd.CommandPath())
@@ -74,6 +80,20 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	return exitFailed
+}
+
+// keeper keeps the first error of the writes to it: cobra writes help and drops what comes of it.
+type keeper struct {
+	io.Writer
+	err error
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	n, err := k.Writer.Write(p)
+	if k.err == nil {
+		k.err = err
+	}
+	return n, err
 }
 
 // signals ends the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
@@ -139,7 +159,6 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.Flags().BoolVar(&version, "version", false, "print the version of hermes-box")
 	dashboardFlags(root.Flags())
@@ -156,5 +175,13 @@ func (a *app) root() *cobra.Command {
 		a.status(), a.logs(), a.doctor(),
 		a.version(), a.man())
 	strict(root)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if a.json {
+			a.helpErr = fault.New(fault.InvalidInput, "help does not take --json: it is text").Hint("run it without --json")
+			return
+		}
+		help(cmd, args)
+	})
 	return root
 }
