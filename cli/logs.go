@@ -41,7 +41,7 @@ newest operation. --json prints those of operations and commands as they are kep
 			case a.json && render == nil:
 				return fault.New(fault.InvalidInput, "logs %s does not take --json: it is no JSON", source).Hint("hermes-box logs %s", source)
 			}
-			b, err := a.openBox()
+			b, err := a.lookAtBox()
 			if err != nil {
 				return err
 			}

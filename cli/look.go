@@ -134,7 +134,7 @@ func (a *app) doctor() *cobra.Command {
 		Short: "check this machine and the box, with evidence and repairs",
 		Long:  "Check this machine and the box. Nothing is changed. Each check tells what was found; each failure also what\nto type. The exit status is 0 only if every check could be made and none failed: what could not be looked at\nis not known to be good.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.openBox()
+			b, err := a.lookAtBox()
 			if err != nil {
 				return err
 			}
