@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -138,6 +140,21 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// sweep removes what a WriteFile of this box's files has left beside them when it was killed. Under the box's lock nobody
+// else writes them, but for what was last seen, whose loss is no harm.
+func (h Home) sweep(box string) {
+	dir := filepath.Join(string(h), "boxes")
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		for _, path := range []string{h.record(box), h.journal(box), h.seen(box)} {
+			number, ours := strings.CutPrefix(e.Name(), "."+filepath.Base(path)+"-")
+			if _, err := strconv.ParseUint(number, 10, 64); ours && err == nil && e.Type().IsRegular() {
+				_ = os.Remove(filepath.Join(dir, e.Name())) // what cannot be removed is in nobody's way
+			}
+		}
+	}
 }
 
 // ReadFile reads a regular file of at most limit bytes, whole. Anything else that is there is an error and is not waited

@@ -25,7 +25,8 @@ type Holder struct {
 	Started time.Time `json:"started"`
 }
 
-// Lock takes the right to change a box for an operation, and hardly waits for it. If another process has it, the error is
+// Lock takes the right to change a box for an operation, and hardly waits for it; what a writer of the box's files that
+// was killed has left beside them goes. If another process has it, the error is
 // busy and names its pid, operation and start.
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
@@ -47,6 +48,7 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 		f.Unlock()
 		return nil, unwritable(path, err)
 	}
+	h.sweep(box)
 	return &OpLock{f}, nil
 }
 

@@ -189,3 +189,39 @@ func TestOnlyRegularFilesAreReadAndLocked(t *testing.T) {
 		t.Errorf("the file that the link leads to: %q, %v", text, err)
 	}
 }
+
+// What a write that was killed has left goes with the next operation on that box, and nothing else does.
+func TestLockSweepsWhatAKilledWriteLeft(t *testing.T) {
+	h := open(t)
+	dir := filepath.Join(string(h), "boxes")
+	left := func(path string) string { // as WriteFile makes it
+		f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		return f.Name()
+	}
+	gone := []string{left(h.record("main")), left(h.journal("main")), left(h.seen("main"))}
+	kept := []string{left(h.record("main-2")), left(h.record("other")), h.record("main"), filepath.Join(dir, ".main.json-copy"), filepath.Join(dir, "main.json-1")}
+	for _, path := range kept {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := h.Lock("main", "start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Unlock()
+	for _, path := range gone {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
+	}
+	for _, path := range kept {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
