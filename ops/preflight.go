@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"hermes-box/limactl"
 	"hermes-box/ops/config"
+	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
 	"hermes-box/ops/store"
 )
@@ -88,7 +90,7 @@ func (b *Box) checkLima(ctx context.Context) Check {
 		return fail("limactl is not installed", "install Lima "+want+": see README, \"Lima\"")
 	}
 	if err != nil {
-		return unknown(err, "limactl --version")
+		return unknown(err, cmp.Or(fault.HintOf(err), "limactl --version"))
 	}
 	if want != "" && got != want {
 		return fail(fmt.Sprintf("Lima is %s, the lock is qualified with %s", got, want),
@@ -165,7 +167,7 @@ func (b *Box) checkInstanceFree(ctx context.Context) Check {
 	case errors.Is(err, limactl.ErrNotInstalled):
 		return fail("limactl is not installed", "install Lima: see README, \"Lima\"")
 	case err != nil:
-		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl list")
+		return unknown(err, cmp.Or(fault.HintOf(err), "LIMA_HOME="+b.Home.Lima()+" limactl list"))
 	}
 	c := fail(fmt.Sprintf("a VM %q that hermes-box did not make is in %s", name, in.Dir),
 		"choose another name in "+b.Config.Path+", or remove that VM yourself")
@@ -180,7 +182,7 @@ func (b *Box) checkDiskFree(ctx context.Context) Check {
 	case errors.Is(err, limactl.ErrNotFound):
 		return pass(name + " is free")
 	case err != nil:
-		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl disk list")
+		return unknown(err, cmp.Or(fault.HintOf(err), "LIMA_HOME="+b.Home.Lima()+" limactl disk list"))
 	}
 	c := fail(fmt.Sprintf("a disk %q that hermes-box did not make is in %s", name, d.Dir),
 		"choose another name in "+b.Config.Path+", or remove that disk yourself")

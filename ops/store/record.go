@@ -84,6 +84,9 @@ func (h Home) Journal(box string) (*Journal, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil && j.Operation == "" { // "null" is JSON too
+		err = fmt.Errorf("%s is damaged: it names no operation", h.journal(box))
+	}
 	if err != nil {
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
 			Hint("put a good copy back, or move it away: mv %s %s; hermes-box status then shows what there is",

@@ -82,6 +82,18 @@ func TestDamagedRecordIsNeverABox(t *testing.T) {
 	}
 }
 
+func TestDamagedJournalIsTold(t *testing.T) {
+	h := open(t)
+	for _, text := range []string{"", "{", "null", "{}", `{"operation":"create","extra":1}`} {
+		if err := os.WriteFile(h.journal("main"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := h.Journal("main"); j != nil || fault.CodeOf(err) != fault.IntegrityFailed || !strings.Contains(fault.HintOf(err), "mv "+h.journal("main")) {
+			t.Errorf("%q gives %+v, %v", text, j, err)
+		}
+	}
+}
+
 // The holder is another process: within one, the operating system's lock would be shared.
 func TestLockTellsTheLoser(t *testing.T) {
 	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
