@@ -82,14 +82,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// keeper keeps the first error of the writes to it: cobra writes help and drops what comes of it.
+// keeper keeps what came of the writes to it: how much was written, and the first error. Cobra writes help and drops that.
 type keeper struct {
 	io.Writer
-	err error
+	written int64
+	err     error
 }
 
 func (k *keeper) Write(p []byte) (int, error) {
 	n, err := k.Writer.Write(p)
+	k.written += int64(n)
 	if k.err == nil {
 		k.err = err
 	}

@@ -72,6 +72,7 @@ func (b *Box) hostProbes() []probe {
 		{"lima", "Lima", b.checkLima},
 		{"virtualization", "virtualization", b.checkVirtualization},
 		{"path", "state directory", b.checkPath},
+		{"space", "disk space", b.checkRoomToGrow},
 	}
 }
 
