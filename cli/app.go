@@ -36,6 +36,7 @@ type app struct {
 	follows bool        // it goes on until it is interrupted
 	lent    atomic.Bool // the terminal, to a program that hears an interruption itself
 	remote  bool        // the exit status is that of a command in the box
+	helpErr error       // of help, which cobra lets return none
 	box     string
 }
 
@@ -112,8 +113,13 @@ func homeDir() (string, error) {
 	return filepath.Join(home, ".hermes-box"), nil
 }
 
-// open reads what the command works on.
-func (a *app) openBox() (*ops.Box, error) {
+// openBox reads what the command works on.
+func (a *app) openBox() (*ops.Box, error) { return a.boxBy((*ops.Host).Open) }
+
+// lookAtBox is openBox for commands that are of use also where the record of the box is damaged.
+func (a *app) lookAtBox() (*ops.Box, error) { return a.boxBy((*ops.Host).Look) }
+
+func (a *app) boxBy(open func(h *ops.Host, path string) (*ops.Box, error)) (*ops.Box, error) {
 	h, err := a.host()
 	if err != nil {
 		return nil, err
@@ -122,7 +128,7 @@ func (a *app) openBox() (*ops.Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := h.Open(path)
+	b, err := open(h, path)
 	if err != nil {
 		return nil, err
 	}

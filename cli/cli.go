@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -35,11 +36,16 @@ const (
 // Main runs one command to its end and returns the exit status of the process.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	text := &keeper{Writer: stdout} // of cobra's own
 	ctx, stop := a.signals()
 	defer stop()
 	root := a.root()
+	root.SetOut(text)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = cmp.Or(a.helpErr, text.err)
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -51,7 +57,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if !a.changes.Load() && !interrupted && errors.Is(err, syscall.EPIPE) {
 		return exitPipe // whoever read has read enough
 	}
-	if !a.began { // cobra refused before any command of ours ran, and read no flags
+	if !a.began && text.err == nil { // cobra refused before any command of ours ran, and read no flags
 		a.json = slices.Contains(args, "--json")
 		if fault.HintOf(err) == "" {
 			err = fault.New(fault.InvalidInput, "%w", err).Hint("%s --help", cmd.CommandPath())
@@ -76,13 +82,29 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// signals ends the context at the first SIGINT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
+// keeper keeps what came of the writes to it: how much was written, and the first error. Cobra writes help and drops that.
+type keeper struct {
+	io.Writer
+	written int64
+	err     error
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	n, err := k.Writer.Write(p)
+	k.written += int64(n)
+	if k.err == nil {
+		k.err = err
+	}
+	return n, err
+}
+
+// signals ends the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
 // second one ends the process there and then; the next command recovers. Two within a second are one: timeout(1)
 // signals its child and then the group that both are in.
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) { // nohup means it
 			signal.Notify(ch, sig)
 		}
@@ -94,7 +116,7 @@ func (a *app) signals() (context.Context, func()) {
 		var first time.Time
 		for sig := range ch {
 			switch {
-			case sig == os.Interrupt && a.lent.Load():
+			case (sig == os.Interrupt || sig == syscall.SIGQUIT) && a.lent.Load(): // typed for that program
 				continue
 			case ended.Load():
 				return
@@ -139,7 +161,6 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.Flags().BoolVar(&version, "version", false, "print the version of hermes-box")
 	dashboardFlags(root.Flags())
@@ -156,5 +177,13 @@ func (a *app) root() *cobra.Command {
 		a.status(), a.logs(), a.doctor(),
 		a.version(), a.man())
 	strict(root)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if a.json {
+			a.helpErr = fault.New(fault.InvalidInput, "help does not take --json: it is text").Hint("run it without --json")
+			return
+		}
+		help(cmd, args)
+	})
 	return root
 }

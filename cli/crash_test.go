@@ -19,6 +19,12 @@ import (
 )
 
 func TestInterruptedCreateLeavesNothing(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGQUIT} { // as typed: ^C and ^\
+		t.Run(sig.String(), func(t *testing.T) { interruptedCreate(t, sig) })
+	}
+}
+
+func interruptedCreate(t *testing.T, sig os.Signal) {
 	m := newMachine(t)
 	if err := rehearsal.Inject(m.lima(), rehearsal.HoldBoot); err != nil {
 		t.Fatal(err)
@@ -47,7 +53,7 @@ func TestInterruptedCreateLeavesNothing(t *testing.T) {
 			} else if o, _, _ := m.run("stop", "--json"); !strings.Contains(o, `"code":"busy"`) || !strings.Contains(o, fmt.Sprint(c.Process.Pid)) {
 				t.Errorf("the loser is told %s", o)
 			}
-			c.Process.Signal(os.Interrupt)
+			c.Process.Signal(sig)
 		}
 	}
 	err = c.Wait()

@@ -224,3 +224,43 @@ func TestOldDownloadsAreSwept(t *testing.T) {
 		}
 	}
 }
+
+// A damaged record is told with advice that loses nothing, and keeps doctor and the logs from nothing that needs none.
+func TestDamagedRecordIsTold(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	m.write("home/boxes/main.json", []byte("{"))
+	m.write("home/logs/commands.ndjson", []byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"))
+	for _, verb := range []string{"start", "status"} {
+		if _, stderr, err := m.run(verb); err == nil || !strings.Contains(stderr, "main.json is damaged") || strings.Contains(stderr, "begin anew") || !strings.Contains(stderr, "put a good copy back") {
+			t.Errorf("%s: %v %s", verb, err, stderr)
+		}
+	}
+	if out, stderr, err := m.run("doctor"); err == nil || !strings.Contains(out, "fail    record of the box") || !strings.Contains(out, "pass    Lima ") {
+		t.Errorf("doctor: %v %s%s", err, out, stderr)
+	}
+	if out, stderr, err := m.run("logs", "commands"); err != nil || !strings.Contains(out, "limactl") {
+		t.Errorf("logs commands: %v %s%s", err, out, stderr)
+	}
+	if _, stderr, err := m.run("logs", "hermes"); err == nil || !strings.Contains(stderr, "main.json is damaged") {
+		t.Errorf("logs hermes: %v %s", err, stderr)
+	}
+}
+
+// A create that was cut off and whose journal was taken away is never taken for one that is under way: by ourselves.
+func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	record, err := os.ReadFile(filepath.Join(m.dir, "home/boxes/main.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write("home/boxes/main.json", bytes.Replace(record, []byte(`"ready":true`), []byte(`"ready":false`), 1))
+	if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, "was never finished") || !strings.Contains(stderr, "hint: hermes-box destroy --force removes it") {
+		t.Errorf("start: %v %s", err, stderr)
+	}
+	m.must("destroy", "--force", "--quiet")
+	if left := m.left(); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}

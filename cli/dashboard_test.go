@@ -235,7 +235,7 @@ func TestDashboardSuspends(t *testing.T) {
 }
 
 func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		m := newMachine(t)
 		m.finished()
 		d := m.dashboard(80, 24)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestClosedPipeIsQuiet(t *testing.T) {
 	m := newMachine(t)
 	m.write("home/logs/commands.ndjson", bytes.Repeat([]byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"), 100))
-	for _, args := range [][]string{{"man"}, {"status"}, {"logs", "commands"}, {"logs", "commands", "--json"}, {"completion", "bash"}, {"version", "--json"}} {
+	for _, args := range [][]string{{"man"}, {"status"}, {"logs", "commands"}, {"logs", "commands", "--json"}, {"completion", "bash"}, {"version", "--json"}, {"help"}, {"create", "--help"}} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -67,5 +68,23 @@ func TestInterruptedExecIsOneLine(t *testing.T) {
 	c.Wait()
 	if c.ProcessState.ExitCode() != exitInterrupted || stdout.Len() != 0 || stderr.String() != "hermes-box: interrupted\n" {
 		t.Errorf("%v, %q, %q", c.ProcessState, stdout.String(), stderr.String())
+	}
+}
+
+// What could not be written is an error, also of what cobra writes.
+func TestFullDiskIsToldOfAllOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err) // not a Linux
+	}
+	defer full.Close()
+	m := newMachine(t)
+	for _, args := range [][]string{{"help"}, {"--help"}, {"create", "--help"}, {"help", "create"}, {"completion"}, {"completion", "bash"}, {"man"}, {"version"}} {
+		c := m.cmd("", args...)
+		var stderr bytes.Buffer
+		c.Stdout, c.Stderr = full, &stderr
+		if c.Run(); c.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "no space left on device") {
+			t.Errorf("%v: %v, %q", args, c.ProcessState, stderr.String())
+		}
 	}
 }

@@ -156,6 +156,26 @@ func (m *machine) powerOff() {
 	}
 }
 
+// A VM that dies while its services are waited for ends the waiting, and is told.
+func TestStartTellsOfAVMThatDies(t *testing.T) {
+	t.Parallel()
+	for _, dead := range []string{"ha.pid", "qemu.pid"} {
+		m := newMachine(t)
+		m.makeBox()
+		m.must("stop", "--quiet")
+		inject(t, m, rehearsal.AgentStays)
+		m.script("ssh", `case "$*" in *"hermes-box-guest status"*|*"hermes-box-guest' 'status"*)
+	cd `+m.lima()+`/main && kill -9 $(cat `+dead+`); exit 255;;
+esac
+exec $REAL "$@"`)
+		begun := time.Now()
+		_, stderr, err := m.run("start", "--quiet")
+		if err == nil || !strings.Contains(stderr, "the VM of box \"main\" has died: ") || !strings.Contains(stderr, "hermes-box logs boot") {
+			t.Errorf("%s killed: after %v: %v %s", dead, time.Since(begun), err, stderr)
+		}
+	}
+}
+
 // until waits for a state of the box.
 func (m *machine) until(state string) {
 	m.t.Helper()

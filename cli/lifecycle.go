@@ -136,7 +136,7 @@ their exact names, are touched. Without --force a fresh verified backup must exi
 
 func drift(p *printer, all []ops.Drifted) {
 	for _, d := range all {
-		p.line("%s %s drifts: %s is applied, the lock says %s", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To))
+		p.line("%s %s drifts: %s is applied, %s is wanted (%s)", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To), d.Reason)
 	}
 }
 

@@ -41,19 +41,24 @@ newest operation. --json prints those of operations and commands as they are kep
 			case a.json && render == nil:
 				return fault.New(fault.InvalidInput, "logs %s does not take --json: it is no JSON", source).Hint("hermes-box logs %s", source)
 			}
-			b, err := a.openBox()
+			b, err := a.lookAtBox()
 			if err != nil {
 				return err
 			}
 			a.follows = follow
+			shown := &keeper{Writer: a.stdout}
 			if render == nil || a.json {
-				return b.Logs(cmd.Context(), source, lines, follow, a.stdout)
+				err = b.Logs(cmd.Context(), source, lines, follow, shown)
+			} else {
+				out := &lineWriter{out: shown, render: func(line []byte) string { return render(style{a.colored(a.stdout)}, line) }}
+				if err = b.Logs(cmd.Context(), source, lines, follow, out); err == nil {
+					err = out.flush()
+				}
 			}
-			out := &lineWriter{out: a.stdout, render: func(line []byte) string { return render(style{a.colored(a.stdout)}, line) }}
-			if err := b.Logs(cmd.Context(), source, lines, follow, out); err != nil {
-				return err
+			if err == nil && shown.written == 0 {
+				a.note("the log is empty")
 			}
-			return out.flush()
+			return err
 		},
 	}
 	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines from the end")

@@ -114,3 +114,13 @@ func TestRenderedLines(t *testing.T) {
 		}
 	}
 }
+
+// A log with nothing in it, as a full disk makes, is not shown as nothing at all.
+func TestAnEmptyLogIsTold(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	m.write("home/logs/main/1-create.ndjson", nil)
+	if out, stderr, err := m.run("logs", "operations", "-n", "1"); err != nil || out != "" || stderr != "the log is empty\n" {
+		t.Errorf("%v %q %q", err, out, stderr)
+	}
+}

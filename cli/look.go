@@ -31,6 +31,9 @@ func (a *app) runStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if u := st.Underway; u != nil {
+		u.Repair = a.typed(u.Repair)
+	}
 	return a.result("status", st, func(p *printer) { statusText(p, st, time.Now()) })
 }
 
@@ -131,7 +134,7 @@ func (a *app) doctor() *cobra.Command {
 		Short: "check this machine and the box, with evidence and repairs",
 		Long:  "Check this machine and the box. Nothing is changed. Each check tells what was found; each failure also what\nto type. The exit status is 0 only if every check could be made and none failed: what could not be looked at\nis not known to be good.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.openBox()
+			b, err := a.lookAtBox()
 			if err != nil {
 				return err
 			}
@@ -143,6 +146,9 @@ func (a *app) doctor() *cobra.Command {
 			})
 			if err := cmd.Context().Err(); err != nil {
 				return err
+			}
+			for i, c := range d.Checks {
+				d.Checks[i].Repair = a.typed(c.Repair)
 			}
 			if d.Failed+d.Unknown > 0 {
 				return fault.New(fault.HealthFailed, "%s", verdict(d)).Hint("the repair stands under each of them").

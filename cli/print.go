@@ -68,7 +68,7 @@ func (a *app) printError(command string, err error) {
 // note tells the person something that is neither result nor error.
 func (a *app) note(line string) {
 	if !a.quiet && !a.events {
-		fmt.Fprintln(a.stderr, line)
+		fmt.Fprintln(a.stderr, a.typed(line))
 	}
 }
 

@@ -35,6 +35,7 @@ func strict(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":
+			cmd.PersistentPreRun = nil // cobra's, which keeps that of root from being run
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
 				topic, rest, err := root.Find(args)
 				if err == nil {
@@ -49,6 +50,9 @@ func strict(root *cobra.Command) {
 		case "completion":
 			cmd.Args = noSuchVerb
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range cmd.Commands() {
+				shell.Annotations = map[string]string{rawOutput: "yes"}
+			}
 		}
 	}
 }

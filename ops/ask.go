@@ -62,8 +62,8 @@ func noHelper(verb string, err error, stderr string) error {
 		return fault.New(fault.HealthFailed, "the box has no helper to answer %q", verb).
 			Hint("hermes-box doctor")
 	}
-	if stderr != "" {
-		return fault.New(fault.ExternalFailed, "%s in the box: %w: %s", verb, err, lastLines(stderr, 3))
+	if said := lastLines(strings.TrimSpace(stderr), 3); said != "" {
+		return fault.New(fault.ExternalFailed, "%s in the box: %w: %s", verb, err, said)
 	}
 	return fault.New(fault.ExternalFailed, "%s in the box: %w", verb, err)
 }

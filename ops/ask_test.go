@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -31,6 +32,14 @@ func TestReadAnswer(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
 		case c.err != "" && strings.Count(err.Error(), "smoke") > 1:
 			t.Errorf("%s: it says twice where: %v", c.name, err)
+		}
+	}
+}
+
+func TestNoHelperEndsWithWhatWasSaid(t *testing.T) {
+	for stderr, want := range map[string]string{"": "status in the box: refused", "\r\n": "status in the box: refused", "no\r\n": "status in the box: refused: no"} {
+		if err := noHelper("status", errors.New("refused"), stderr); err.Error() != want {
+			t.Errorf("%q: %q", stderr, err)
 		}
 	}
 }

@@ -36,6 +36,13 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return c
 	}
+	if b.RecordErr != nil { // what there is of the box is not known: what is known of the host is told
+		run(probe{"record", "record of the box", func(context.Context) Check { return failed(b.RecordErr) }})
+		for _, p := range b.hostProbes() {
+			run(p)
+		}
+		return d
+	}
 	if c := run(probe{"operation", "other operations", b.checkUnderway}); c.Verdict != Pass {
 		return d // what else there is to see is of a box half made, or half gone
 	}
@@ -45,13 +52,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return d
 	}
-	for _, p := range []probe{
-		{"lock", "lock file", b.checkLock},
-		{"lima", "Lima", b.checkLima},
-		{"virtualization", "virtualization", b.checkVirtualization},
-		{"path", "state directory", b.checkPath},
-		{"disk", "data disk of the host", b.checkDisk},
-	} {
+	for _, p := range append(b.hostProbes(), probe{"disk", "data disk of the host", b.checkDisk}) {
 		run(p)
 	}
 	in := insideChecks{Box: b}
@@ -62,6 +63,17 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		run(p)
 	}
 	return d
+}
+
+// hostProbes look at this machine alone, whatever there is of the box.
+func (b *Box) hostProbes() []probe {
+	return []probe{
+		{"lock", "lock file", b.checkLock},
+		{"lima", "Lima", b.checkLima},
+		{"virtualization", "virtualization", b.checkVirtualization},
+		{"path", "state directory", b.checkPath},
+		{"space", "disk space", b.checkRoomToGrow},
+	}
 }
 
 func (b *Box) checkUnderway(context.Context) Check {

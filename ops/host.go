@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -34,7 +35,9 @@ type Box struct {
 	Config  *config.Config
 	Lock    *lock.Lock // nil where LockErr says why
 	LockErr error
-	Record  *store.Record // nil: the host knows no such box
+	Record  *store.Record // nil: the host knows no such box, or RecordErr says why it is not known
+	// RecordErr is what is the matter with a damaged record. Only a Box of Look has one.
+	RecordErr error
 
 	leftovers *Destroyed // what this operation found of a create that was cut off, and has removed
 }
@@ -42,13 +45,30 @@ type Box struct {
 // Open reads the config at path, the lock beside it and the host's record. A lock that is missing or wrong is
 // kept for the operations that need it; a record that belongs to another config directory is refused.
 func (h *Host) Open(path string) (*Box, error) {
+	b, err := h.Look(path)
+	if err != nil {
+		return nil, err
+	}
+	if b.RecordErr != nil {
+		return nil, b.RecordErr
+	}
+	return b, nil
+}
+
+// Look is Open for what tells of a damaged record, or needs none: Doctor and Logs.
+func (h *Host) Look(path string) (*Box, error) {
 	cfg, err := config.Load(path)
 	if err != nil {
 		return nil, err
 	}
 	b := &Box{Host: h, Home: store.Look(h.Dir), Config: cfg}
 	b.Lock, b.LockErr = lock.Load(LockPath(cfg))
-	return b, b.load()
+	if err := b.load(); fault.CodeOf(err) == fault.IntegrityFailed {
+		b.RecordErr = err
+	} else if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // load reads the host's record of the box.
@@ -78,6 +98,8 @@ func (b *Box) Name() string { return b.Config.Name }
 // exists refuses where the host knows no such box, or where its making never came to an end.
 func (b *Box) exists() error {
 	switch {
+	case b.RecordErr != nil:
+		return b.RecordErr
 	case b.Record == nil && b.leftovers != nil:
 		return fault.New(fault.NotFound, "box %q was never finished; what its interrupted create had left is removed", b.Name()).
 			Hint("hermes-box create makes it").Detail("removed", b.leftovers)
@@ -92,7 +114,7 @@ func (b *Box) exists() error {
 	switch {
 	case err != nil:
 		return err
-	case u == nil:
+	case u == nil || u.Running && u.PID == os.Getpid() && u.Operation != "create": // the lock that is held is our own
 		return fault.New(fault.NotFound, "box %q was never finished", b.Name()).Hint("hermes-box destroy --force removes it")
 	case u.Running:
 		return fault.New(fault.Busy, "box %q is being made: %s", b.Name(), u).Hint("%s; hermes-box status shows how far it is", u.Repair)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"golang.org/x/sys/unix"
 
 	"hermes-box/limactl"
 	"hermes-box/ops/config"
+	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
 	"hermes-box/ops/store"
 )
@@ -88,7 +91,7 @@ func (b *Box) checkLima(ctx context.Context) Check {
 		return fail("limactl is not installed", "install Lima "+want+": see README, \"Lima\"")
 	}
 	if err != nil {
-		return unknown(err, "limactl --version")
+		return unknown(err, cmp.Or(fault.HintOf(err), "limactl --version"))
 	}
 	if want != "" && got != want {
 		return fail(fmt.Sprintf("Lima is %s, the lock is qualified with %s", got, want),
@@ -165,7 +168,7 @@ func (b *Box) checkInstanceFree(ctx context.Context) Check {
 	case errors.Is(err, limactl.ErrNotInstalled):
 		return fail("limactl is not installed", "install Lima: see README, \"Lima\"")
 	case err != nil:
-		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl list")
+		return unknown(err, cmp.Or(fault.HintOf(err), "LIMA_HOME="+b.Home.Lima()+" limactl list"))
 	}
 	c := fail(fmt.Sprintf("a VM %q that hermes-box did not make is in %s", name, in.Dir),
 		"choose another name in "+b.Config.Path+", or remove that VM yourself")
@@ -180,7 +183,7 @@ func (b *Box) checkDiskFree(ctx context.Context) Check {
 	case errors.Is(err, limactl.ErrNotFound):
 		return pass(name + " is free")
 	case err != nil:
-		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl disk list")
+		return unknown(err, cmp.Or(fault.HintOf(err), "LIMA_HOME="+b.Home.Lima()+" limactl disk list"))
 	}
 	c := fail(fmt.Sprintf("a disk %q that hermes-box did not make is in %s", name, d.Dir),
 		"choose another name in "+b.Config.Path+", or remove that disk yourself")
@@ -242,16 +245,45 @@ func (b *Box) checkSpace(context.Context) Check {
 		_, need = cache.Missing(all)
 	}
 	need += b.Lock.Image.Disk.Size + 3*sum(softwareArtifacts(b.Lock)) + 1<<30
-	var fs unix.Statfs_t
-	if err := unix.Statfs(existing(b.Dir), &fs); err != nil {
+	free, err := freeSpace(b.Dir)
+	if err != nil {
 		return unknown(err, "")
 	}
-	free := int64(fs.Bavail) * int64(fs.Bsize)
 	if free < need {
 		return fail(fmt.Sprintf("%s has %s free, a box needs %s", b.Dir, gib(free), gib(need)),
 			"make room, or set HERMES_BOX_HOME to a directory on a larger disk")
 	}
 	return pass(gib(free) + " free")
+}
+
+// checkRoomToGrow is checkSpace of a box that is made: its disks take room on this machine as they fill, and a write in
+// the box fails where there is none.
+func (b *Box) checkRoomToGrow(context.Context) Check {
+	free, err := freeSpace(b.Dir)
+	if err != nil {
+		return unknown(err, "")
+	}
+	return roomToGrow(b.Dir, free)
+}
+
+func roomToGrow(dir string, free int64) Check {
+	evidence, repair := fmt.Sprintf("%s has %s free", dir, gib(free)), "make room: df -h "+shellescape.Quote(dir)
+	switch {
+	case free < 1<<30:
+		return fail(evidence+": the disks of the box cannot grow", repair)
+	case free < 5<<30:
+		return warn(evidence, repair)
+	}
+	return pass(gib(free) + " free")
+}
+
+// freeSpace is how many bytes this user can write where dir is, or will be.
+func freeSpace(dir string) (int64, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(existing(dir), &fs); err != nil {
+		return 0, err
+	}
+	return int64(fs.Bavail) * int64(fs.Bsize), nil
 }
 
 // existing is the nearest directory that is there already.

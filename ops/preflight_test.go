@@ -32,3 +32,22 @@ func TestASmallMachineIsToldAndNotRefused(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A box that is made needs room on this machine too: doctor tells before its writes fail.
+func TestAFullDiskIsTold(t *testing.T) {
+	for free, want := range map[int64]Verdict{0: Fail, 1<<30 - 1: Fail, 1 << 30: Warn, 5<<30 - 1: Warn, 5 << 30: Pass} {
+		if c := roomToGrow("/home", free); c.Verdict != want || c.Verdict != Pass && c.Repair != "make room: df -h /home" {
+			t.Errorf("%d free: %+v", free, c)
+		}
+	}
+	b := &Box{Host: &Host{Dir: t.TempDir()}}
+	for _, p := range b.hostProbes() {
+		if p.id == "space" {
+			if c := p.run(t.Context()); c.Verdict == Unknown || !strings.Contains(c.Evidence, " free") {
+				t.Errorf("%+v", c)
+			}
+			return
+		}
+	}
+	t.Error("doctor does not look at the disk")
+}

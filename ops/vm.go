@@ -69,16 +69,26 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 // settleBound is the most that services may take to become healthy after a start.
 const settleBound = 10 * time.Minute
 
-// settle waits until no component is failed or still coming up, and returns that status.
+// settle waits until no component is failed or still coming up, and returns that status. It does not wait for a VM that
+// has died.
 func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
 	told := map[string]string{}
+	silent := ""
 	for {
 		waiting := ""
 		status, err := b.look(ctx)
 		if err != nil { // one look may fail: a loaded guest is slow to answer
+			if dead := b.dead(ctx); dead != nil {
+				return nil, dead
+			}
 			status, waiting = &protocol.Status{}, err.Error()
+			p.Phase("", "no answer yet", "")
+			if waiting != silent {
+				silent = waiting
+				p.Log("no answer yet: " + waiting)
+			}
 		}
 		for _, c := range status.Components {
 			if told[c.Name] != c.State {
@@ -106,6 +116,26 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 		case <-time.After(2 * time.Second):
 		}
 	}
+}
+
+// dead is the error that a box is whose VM, or the host agent that leads to it, has ended; nil while both live, and
+// where limactl cannot tell.
+func (b *Box) dead(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, limaBound)
+	defer cancel()
+	in, err := b.instance(ctx)
+	switch {
+	case err != nil:
+		return nil
+	case in.State == limactl.Absent:
+		return b.vmGone()
+	case in.State == limactl.Stopped:
+		in.Cause = "it is off"
+	case in.State != limactl.Degraded || !in.Dead && in.PID != 0:
+		return nil
+	}
+	return fault.New(fault.HealthFailed, "the VM of box %q has died: %s", b.Name(), in.Cause).
+		Hint("hermes-box logs boot shows its last words")
 }
 
 // look asks the guest for its status: one ssh round trip.

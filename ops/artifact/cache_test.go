@@ -83,13 +83,15 @@ func TestCorruptObjectIsFoundAndFetchedAnew(t *testing.T) {
 	}
 }
 
-// Fetch itself notices an object that was cut, without being told.
-func TestFetchReplacesAnObjectOfAnotherSize(t *testing.T) {
-	data := content(1, 1<<20)
+// Fetch itself notices objects that are damaged, all of them, without being told.
+func TestFetchReplacesDamagedObjects(t *testing.T) {
 	c := newCache(t, Options{})
-	a := stored(t, c, data, func(path string) { os.Remove(path); write(t, path, data[:5]) })
-	fetch(t, c, a)
-	holds(t, c, a, data)
+	first, second := content(1, 1<<20), content(2, 1<<20)
+	a := stored(t, c, first, func(path string) { os.Remove(path); write(t, path, first[:5]) })
+	b := stored(t, c, second, flip(t, 1000))
+	fetch(t, c, a, b)
+	holds(t, c, a, first)
+	holds(t, c, b, second)
 }
 
 func TestSizeInTheLockIsWrong(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 // further than any before it does not use one up.
 const tries = 4
 
-// Fetch gets every artifact that is not here yet, several at once, mirrors first, and returns when all are here
+// Fetch gets every artifact that is not here yet, or is here and corrupt, several at once, mirrors first, and returns when all are here
 // or one cannot be had. What was fetched in part is kept, and taken over by the next Fetch, unless it was wrong or
 // the disk is full. Progress, if not nil, is called from one goroutine at a time.
 //
@@ -92,16 +92,13 @@ func (c *Cache) get(ctx context.Context, o *object) error {
 	return nil
 }
 
-// alreadyHere tells whether the object is in the cache. One of another size than wanted is looked into: either it is
-// corrupt, and goes, or the size wanted is wrong.
+// alreadyHere tells whether the object is in the cache, whole: it is read to its end. A corrupt one goes, to be got anew
+// here and not by the command after the one that it breaks. One that is sound and of another size than wanted shows that
+// the size wanted is wrong.
 func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 	size := c.sizeOf(o.digest.String())
-	switch {
-	case size < 0:
+	if size < 0 {
 		return false, nil
-	case o.size < 0 || size == o.size:
-		o.count.add(size)
-		return true, nil
 	}
 	f, err := c.Open(ctx, o.digest.String())
 	if err != nil {
@@ -111,8 +108,12 @@ func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 		return false, err
 	}
 	f.Close()
-	return false, fault.New(fault.IntegrityFailed, "artifact %s: expected %d bytes, found %d with the digest %s", o.name, o.size, size, o.digest).
-		Hint("correct the size of %s in %s", o.name, lock.FileName)
+	if o.size >= 0 && size != o.size {
+		return false, fault.New(fault.IntegrityFailed, "artifact %s: expected %d bytes, found %d with the digest %s", o.name, o.size, size, o.digest).
+			Hint("correct the size of %s in %s", o.name, lock.FileName)
+	}
+	o.count.add(size)
+	return true, nil
 }
 
 // fill brings the partial file to the whole, verified content.

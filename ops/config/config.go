@@ -14,6 +14,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
 	"hermes-box/ops/strictyaml"
 )
 
@@ -73,10 +74,15 @@ func Locate(flag string) (string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", f.Hint("%s", howToMake(path))
 		}
-		return "", f.Hint("put it where this user can read it, such as /srv")
-	case !info.Mode().IsRegular():
+		if errors.Is(err, fs.ErrPermission) {
+			return "", f.Hint("put it where this user can read it, such as /srv")
+		}
+		return "", f.Hint("%s", look(path))
+	case info.IsDir():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
 			Hint("name the file itself: --config %s", filepath.Join(path, FileName))
+	case !info.Mode().IsRegular():
+		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).Hint("%s", look(path))
 	}
 	return path, nil
 }
@@ -84,6 +90,11 @@ func Locate(flag string) (string, error) {
 // howToMake is a command that makes the least config there can be.
 func howToMake(path string) string {
 	return "printf 'schema: 1\\nname: main\\n' > " + shellescape.Quote(path)
+}
+
+// look is what to do about something that is no file.
+func look(path string) string {
+	return "put a config file in its place: ls -ld " + shellescape.Quote(path)
 }
 
 // reason drops the path that an *os.PathError repeats.
@@ -94,19 +105,25 @@ func reason(err error) error {
 	return err
 }
 
+// limit is far more than a config needs.
+const limit = 1 << 20
+
 // Load reads and checks a config file. What is wrong in it is a *strictyaml.Error that names each place.
 func Load(path string) (*Config, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fault.New(fault.InvalidInput, "config %s: %w", path, err)
 	}
-	data, err := os.ReadFile(abs)
+	data, err := store.ReadFile(abs, limit)
 	if err != nil {
 		f := fault.New(fault.InvalidInput, "read config %s: %w", path, reason(err))
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			f.Hint("%s", howToMake(path))
-		} else {
+		case errors.Is(err, fs.ErrPermission):
 			f.Hint("make it readable: chmod a+r %s", shellescape.Quote(path))
+		default:
+			f.Hint("%s", look(path))
 		}
 		return nil, f
 	}

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hermes-box/ops/fault"
@@ -203,6 +205,36 @@ func TestLoadKnowsItsPlace(t *testing.T) {
 	}
 	if _, err := Load("none.yaml"); err == nil || fault.CodeOf(err) != fault.InvalidInput || fault.HintOf(err) == "" {
 		t.Errorf("missing file: %v", err)
+	}
+}
+
+// What is no file is told at once, with a hint that is of use.
+func TestOnlyAFileIsAConfig(t *testing.T) {
+	dir := t.TempDir()
+	for name, put := range map[string]func(path string) error{
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"loop":      func(path string) error { return os.Symlink(path, path) },
+		"endless": func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 3<<30))
+		},
+	} {
+		path := filepath.Join(dir, name)
+		if err := put(path); err != nil {
+			t.Fatal(err)
+		}
+		for called, do := range map[string]func() error{
+			"Load":   func() error { _, err := Load(path); return err },
+			"Locate": func() error { _, err := Locate(path); return err },
+		} {
+			if called == "Locate" && name == "endless" {
+				continue
+			}
+			err := do()
+			if hint := fault.HintOf(err); fault.CodeOf(err) != fault.InvalidInput || !strings.Contains(hint, path) || strings.Contains(hint, "chmod") {
+				t.Errorf("%s of a %s: %v; %s", called, name, err, hint)
+			}
+		}
 	}
 }
 

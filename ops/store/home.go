@@ -5,9 +5,12 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -138,6 +141,45 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	}
 	return SyncDir(dir)
 }
+
+// sweep removes what a WriteFile of this box's files has left beside them when it was killed. Under the box's lock nobody
+// else writes them, but for what was last seen, whose loss is no harm.
+func (h Home) sweep(box string) {
+	dir := filepath.Join(string(h), "boxes")
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		for _, path := range []string{h.record(box), h.journal(box), h.seen(box)} {
+			number, ours := strings.CutPrefix(e.Name(), "."+filepath.Base(path)+"-")
+			if _, err := strconv.ParseUint(number, 10, 64); ours && err == nil && e.Type().IsRegular() {
+				_ = os.Remove(filepath.Join(dir, e.Name())) // what cannot be removed is in nobody's way
+			}
+		}
+	}
+}
+
+// ReadFile reads a regular file of at most limit bytes, whole. Anything else that is there is an error and is not waited
+// for: a pipe may never have a writer.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errNotRegular}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", limit>>20)}
+	}
+	return data, err
+}
+
+var errNotRegular = errors.New("not a regular file")
 
 // SyncDir makes the names in a directory durable.
 func SyncDir(dir string) error {

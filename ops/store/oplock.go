@@ -3,12 +3,13 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
 
 	"hermes-box/ops/fault"
 )
@@ -24,11 +25,15 @@ type Holder struct {
 	Started time.Time `json:"started"`
 }
 
-// Lock takes the right to change a box for an operation, and hardly waits for it. If another process has it, the error is
+// Lock takes the right to change a box for an operation, and hardly waits for it; what a writer of the box's files that
+// was killed has left beside them goes. If another process has it, the error is
 // busy and names its pid, operation and start.
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
-	f := flock.New(path, flock.SetPermissions(0o600))
+	if !lockable(path) {
+		return nil, fault.New(fault.IntegrityFailed, "%s is not a regular file", path).Hint("look at it, then remove it: ls -l %s", path)
+	}
+	f := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|openFlags))
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	ok, err := f.TryLockContext(ctx, lookTime/10)
@@ -39,11 +44,31 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 		return nil, busy(box, path)
 	}
 	me, _ := json.Marshal(Holder{os.Getpid(), operation, time.Now().UTC()})
-	if err := os.WriteFile(path, me, 0o600); err != nil { // not renamed: the lock is on this very file
+	if err := note(path, me); err != nil {
 		f.Unlock()
 		return nil, unwritable(path, err)
 	}
+	h.sweep(box)
 	return &OpLock{f}, nil
+}
+
+// openFlags: nothing but the lock itself is opened, and a pipe in its place is not waited for.
+const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
+
+// lockable tells whether path can be a lock: a link could lead to somebody's file, which would be written over.
+func lockable(path string) bool {
+	info, err := os.Lstat(path)
+	return err != nil || info.Mode().IsRegular()
+}
+
+// note writes who holds the lock into it. It is not renamed: the lock is on this very file.
+func note(path string, who []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC|openFlags, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(who)
+	return errors.Join(err, f.Close())
 }
 
 // lookTime is longer than Holder has the lock, so that a look at a box never makes a change of it fail.
@@ -52,7 +77,10 @@ const lookTime = 200 * time.Millisecond
 // Holder tells who is changing the box right now; nil if nobody is.
 func (h Home) Holder(box string) *Holder {
 	path := h.lock(box)
-	f := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	if !lockable(path) {
+		return nil
+	}
+	f := flock.New(path, flock.SetFlag(os.O_RDONLY|openFlags))
 	ok, err := f.TryRLock()
 	if ok {
 		f.Unlock()
@@ -65,9 +93,7 @@ func (h Home) Holder(box string) *Holder {
 
 func readHolder(path string) *Holder {
 	who := &Holder{}
-	if f, err := os.Open(path); err == nil {
-		data, _ := io.ReadAll(io.LimitReader(f, 64<<10))
-		f.Close()
+	if data, err := ReadFile(path, 64<<10); err == nil {
 		_ = json.Unmarshal(data, who)
 	}
 	return who

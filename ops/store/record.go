@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"hermes-box/ops/fault"
 )
@@ -43,7 +44,8 @@ func (h Home) Record(box string) (*Record, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, ErrNoBox
 		}
-		return nil, err
+		return nil, fault.New(fault.IntegrityFailed, "%w", err).
+			Hint("put a good copy back, and do not just remove it: its VM and its data would go on with nobody knowing of them; hermes-box doctor")
 	}
 	if r.Schema != 1 || r.Name != box {
 		return nil, fault.New(fault.IntegrityFailed, "host record %s is not of box %q in schema 1", h.record(box), box).
@@ -82,7 +84,15 @@ func (h Home) Journal(box string) (*Journal, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return &j, err
+	if err == nil && j.Operation == "" { // "null" is JSON too
+		err = fmt.Errorf("%s is damaged: it names no operation", h.journal(box))
+	}
+	if err != nil {
+		return nil, fault.New(fault.IntegrityFailed, "%w", err).
+			Hint("put a good copy back, or move it away: mv %s %s; hermes-box status then shows what there is",
+				shellescape.Quote(h.journal(box)), shellescape.Quote(h.journal(box)+".damaged"))
+	}
+	return &j, nil
 }
 
 // SaveJournal writes the journal of a box.
@@ -97,16 +107,21 @@ func (h Home) SaveSeen(box string, v any) error { return writeJSON(h.seen(box), 
 // Seen reads the last status seen; fs.ErrNotExist if there is none.
 func (h Home) Seen(box string, v any) error { return readJSON(h.seen(box), v) }
 
+// recordLimit is far more than anything that is kept here.
+const recordLimit = 16 << 20
+
 func readJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
+	data, err := ReadFile(path, recordLimit)
+	if errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", path, errors.Unwrap(err))
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return fault.New(fault.IntegrityFailed, "%s is damaged: %w", path, err).
-			Hint("put a good copy back, or move it away to begin anew")
+		return fmt.Errorf("%s is damaged: %w", path, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,6 +82,18 @@ func TestDamagedRecordIsNeverABox(t *testing.T) {
 	}
 }
 
+func TestDamagedJournalIsTold(t *testing.T) {
+	h := open(t)
+	for _, text := range []string{"", "{", "null", "{}", `{"operation":"create","extra":1}`} {
+		if err := os.WriteFile(h.journal("main"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := h.Journal("main"); j != nil || fault.CodeOf(err) != fault.IntegrityFailed || !strings.Contains(fault.HintOf(err), "mv "+h.journal("main")) {
+			t.Errorf("%q gives %+v, %v", text, j, err)
+		}
+	}
+}
+
 // The holder is another process: within one, the operating system's lock would be shared.
 func TestLockTellsTheLoser(t *testing.T) {
 	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
@@ -150,5 +163,77 @@ func TestWriteFileLeavesNothingBeside(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("left: %v", entries)
+	}
+}
+
+// What is no file, or no end of one, in the place of a record or of a lock is told at once, and nothing is read or
+// written through it.
+func TestOnlyRegularFilesAreReadAndLocked(t *testing.T) {
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	for name, put := range map[string]func(path string) error{
+		"a pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link": func(path string) error {
+			return errors.Join(os.WriteFile(theirs, []byte("theirs"), 0o600), os.Symlink(theirs, path))
+		},
+		"too large": func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Truncate(path, 3<<30))
+		},
+	} {
+		h := open(t)
+		if err := errors.Join(put(h.record("main")), put(h.lock("main"))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Record("main"); fault.CodeOf(err) != fault.IntegrityFailed || fault.HintOf(err) == "" {
+			t.Errorf("%s as a record: %v", name, err)
+		}
+		if by := h.Holder("main"); by != nil {
+			t.Errorf("%s as a lock is held by %+v", name, by)
+		}
+		if name == "too large" { // its content is written over
+			continue
+		}
+		if _, err := h.Lock("main", "create"); fault.CodeOf(err) != fault.IntegrityFailed || fault.HintOf(err) == "" {
+			t.Errorf("%s as a lock: %v", name, err)
+		}
+	}
+	if text, err := os.ReadFile(theirs); err != nil || string(text) != "theirs" {
+		t.Errorf("the file that the link leads to: %q, %v", text, err)
+	}
+}
+
+// What a write that was killed has left goes with the next operation on that box, and nothing else does.
+func TestLockSweepsWhatAKilledWriteLeft(t *testing.T) {
+	h := open(t)
+	dir := filepath.Join(string(h), "boxes")
+	left := func(path string) string { // as WriteFile makes it
+		f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		return f.Name()
+	}
+	gone := []string{left(h.record("main")), left(h.journal("main")), left(h.seen("main"))}
+	kept := []string{left(h.record("main-2")), left(h.record("other")), h.record("main"), filepath.Join(dir, ".main.json-copy"), filepath.Join(dir, "main.json-1")}
+	for _, path := range kept {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := h.Lock("main", "start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Unlock()
+	for _, path := range gone {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
+	}
+	for _, path := range kept {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
 	}
 }
