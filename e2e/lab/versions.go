@@ -59,4 +59,5 @@ var guestMasked = []string{
 	"podman-auto-update.service", "podman-auto-update.timer", "podman-restart.service", "e2scrub_reap.service",
 }
 
-const guestCmdline = "root=/dev/vda rw console=ttyS0 net.ifnames=0"
+// guestCmdline boots again after a panic of the kernel: emulated CPUs have been seen to cause one.
+const guestCmdline = "root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=10"
