@@ -131,7 +131,8 @@ func TestTerminalInTheBox(t *testing.T) {
 	tm.expect(`\$ `)
 	tm.press("until stty size | grep '40 120'; do :; done\r")
 	tm.expect(`\r40 120`)
-	tm.press("cat\r")
+	tm.press("sh -c 'echo begun; exec cat'\r")
+	tm.expect(`\rbegun`)
 	tm.press("\x03") // is for what runs in there, and nobody else
 	tm.expect(`\^C`)
 	tm.press("exit 7\r")

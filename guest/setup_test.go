@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/guest/simulate"
@@ -239,6 +240,8 @@ func TestTakeUpHermes(t *testing.T) {
 	}
 	must(t, b.sys.StartUnit(t.Context(), "hermes.service"))
 	b.write("data/home/agent/.hermes/auth.json", "{}")
+	now := time.Now() // the kernel's stamp may be of some milliseconds before
+	must(t, os.Chtimes(b.Path("/data/home/agent/.hermes/auth.json"), now, now))
 	b.sys.Fail = func(effect string) error {
 		if effect == "restart hermes.service" {
 			return errors.New("the job failed")
