@@ -228,8 +228,6 @@ func (m *model) cell(state string) string {
 		return t.bad.Render("  ✗")
 	case protocol.Undone:
 		return t.warn.Render("  ↩")
-	case protocol.Stopped:
-		return t.info.Render("  ▸")
 	}
 	return t.info.Render("  ▸")
 }
