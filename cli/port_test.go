@@ -4,17 +4,23 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync/atomic"
 	"testing"
 )
 
 func listen(port string) (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:"+port) }
 
-// freePorts are two ports that nothing holds, and below those that the system gives to connections on the way out.
+var nextPort atomic.Int64
+
+func init() { nextPort.Store(20000 + rand.Int64N(8000)) }
+
+// freePorts are two ports that nothing holds, and below those that the system gives to connections on the way out. No
+// two machines are given the same: a box binds its ports only when its VM is up.
 func freePorts(t testing.TB) (executor, dashboard int) {
 	t.Helper()
 	var ports []int
 	for len(ports) < 2 {
-		port := 20000 + rand.IntN(10000)
+		port := int(nextPort.Add(1))
 		l, err := listen(fmt.Sprint(port))
 		if err != nil {
 			continue
