@@ -1,11 +1,8 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-
-	"hermes-box/ops"
 )
 
 // logOf is a log on the screen, without a box that gives it.
@@ -97,29 +94,5 @@ func TestLogOfAFile(t *testing.T) {
 	m.logs.took(m, batch[string]{from: feed, items: []string{"two", "three"}, ended: true})
 	if got := strings.Join(m.logs.lines, " "); got != "one two three" {
 		t.Errorf("%q", got)
-	}
-}
-
-// Whatever comes in for hours, what is kept has an end.
-func TestMemoryHasAnEnd(t *testing.T) {
-	m := logOf("hermes", nil)
-	m.logs.feed = newFeed[string](nil)
-	o := &operation{grid: newGrid(), steps: []step{{id: "boot"}}}
-	for i := range 300 {
-		m.logs.took(m, batch[string]{from: m.logs.feed, items: manyLines(100)})
-		if i%10 == 0 {
-			screen(m)
-		}
-		for range 200 {
-			o.apply(ops.Event{Time: noon, Kind: ops.Log, Step: "boot", Line: "a line"})
-		}
-		m.answered(statusMsg{status: running(), at: noon})
-	}
-	screen(m)
-	if len(m.logs.lines) > logLines*11/10 || len(m.logs.drawn.lines) > logLines*11/10 || len(o.log) > logLines || len(m.poll.load) > 60 {
-		t.Errorf("%d lines, %d drawn, %d of the operation, %d loads", len(m.logs.lines), len(m.logs.drawn.lines), len(o.log), len(m.poll.load))
-	}
-	if want := fmt.Sprint(m.logs.lines[len(m.logs.lines)-1]); !strings.Contains(want, "message 99") {
-		t.Errorf("the end is lost: %s", want)
 	}
 }

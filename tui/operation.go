@@ -67,8 +67,8 @@ type operation struct {
 	outcomeErr error
 }
 
-// logLines is how many lines of a log are kept.
-const logLines = 10_000
+// logLines is how many lines of a log are kept, and warningsKept how many warnings beside them.
+const logLines, warningsKept = 10_000, 50
 
 // apply draws one event into the operation.
 func (o *operation) apply(e ops.Event) {
@@ -93,7 +93,7 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Log:
 		o.note(e.Time, e.Line)
 	case ops.Warning:
-		o.warnings = append(o.warnings, clean(e.Line))
+		o.warnings = append(o.warnings[max(0, len(o.warnings)-warningsKept+1):], clean(e.Line))
 		o.note(e.Time, "warning: "+e.Line)
 	case ops.Done:
 		s.state, s.took, s.detail = stepDone, seconds(e), ""

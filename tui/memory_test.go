@@ -1,0 +1,76 @@
+package tui
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+)
+
+// An hour before the dashboard: an operation that reports all the while, a box that is asked, a log that is followed, and
+// a person who walks through the views. What is kept is full after twelve minutes and must not grow from there.
+func TestMemoryIsFlatOverAnHour(t *testing.T) {
+	m := on(withStatus(running()))
+	now := noon
+	m.now = func() time.Time { return now }
+	creating(9, nil)(m)
+	press(m, "l")
+	var after12 uint64
+	for second := range 3600 {
+		now = now.Add(time.Second)
+		m.progressed(batch[ops.Event]{from: m.op.feed, items: secondOfWork(now, second)})
+		m.update(pulseMsg{m.op.pulse})
+		if second%3 == 0 {
+			st := running()
+			st.Guest.Load = float64(second%40) / 10
+			m.answered(statusMsg{status: st, asked: now, at: now})
+		}
+		if m.logs.feed == nil {
+			m.logs.feed = newFeed[string](nil)
+		}
+		m.logs.took(m, batch[string]{from: m.logs.feed, items: manyLines(20)})
+		if second%10 == 0 {
+			walk := []string{"d", "esc", "l", "esc", "o", "?", "esc", ":", "esc", "enter", "l", "s"}
+			press(m, walk[second/10%len(walk)])
+			m.frame()
+		}
+		if second == 720 {
+			after12 = heap()
+		}
+	}
+	if !m.running() || len(m.op.log) < logLines*8/10 {
+		t.Fatalf("the operation is over: %v, with %d lines", m.op.ended, len(m.op.log))
+	}
+	if end := heap(); end > after12+after12/10+256<<10 {
+		t.Errorf("%d KiB after twelve minutes, %d KiB after an hour", after12>>10, end>>10)
+	} else {
+		t.Logf("%d KiB after twelve minutes, %d KiB after an hour", after12>>10, end>>10)
+	}
+	if want := m.logs.lines[len(m.logs.lines)-1]; !strings.Contains(want, "message 19") {
+		t.Errorf("the end of the log is lost: %s", want)
+	}
+}
+
+// secondOfWork is what an operation reports in a second: lines, bytes, phases and warnings.
+func secondOfWork(now time.Time, second int) (all []ops.Event) {
+	for i := range 20 {
+		all = append(all, ops.Event{Time: now, Kind: ops.Log, Step: "install", Line: fmt.Sprintf("line %d of second %d", i, second)},
+			ops.Event{Time: now, Kind: ops.Bytes, Step: "upload", Done: int64(second*20 + i), Total: 1 << 40})
+	}
+	all = append(all, ops.Event{Time: now, Kind: ops.Phase, Step: "install", Component: "codex", Phase: protocol.PhaseSmoke, State: protocol.Started},
+		ops.Event{Time: now, Kind: ops.Warning, Step: "install", Line: fmt.Sprint("the clock is off by ", second)})
+	return all
+}
+
+// heap is what is in use, and nothing else.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what a pool holds goes with the second
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
