@@ -35,7 +35,7 @@ type running struct {
 	title       string
 	begun       time.Time
 	done, total int64
-	phase       string
+	phases      ops.Phases
 }
 
 func newProgress(out io.Writer, s style, live bool) *progress {
@@ -84,7 +84,7 @@ func (p *progress) event(e ops.Event) {
 		}
 	case ops.Phase:
 		if r := p.running[e.Step]; r != nil {
-			r.phase = strings.TrimSpace(e.Component + " " + e.Phase)
+			r.phases.Follow(e)
 			r.done, r.total = 0, 0 // of the phase before
 		}
 		if e.Component != "" && !p.live {
@@ -153,8 +153,8 @@ func (p *progress) now() string {
 	var parts []string
 	for _, r := range all {
 		s := r.title
-		if r.phase != "" {
-			s += ": " + r.phase
+		if at := r.phases.String(); at != "" {
+			s += ": " + at
 		}
 		if r.total > 0 {
 			s += fmt.Sprintf(" %d of %d MiB", r.done>>20, r.total>>20)

@@ -32,7 +32,8 @@ type step struct {
 	done, total int64
 	rate        float64 // bytes a second, smoothed
 	told        time.Time
-	detail      string // what it is at, of the guest's work on no component
+	phases      ops.Phases
+	detail      string // what it is at, or why it could not be undone
 }
 
 // phases are the columns of the grid: the first two are of the plan, the others the guest's.
@@ -163,8 +164,9 @@ func (s *step) timeLeft() string {
 
 // phase notes where a component is, or what the guest does as a whole.
 func (o *operation) phase(s *step, e ops.Event) {
+	s.phases.Follow(e)
+	s.detail = clean(s.phases.String())
 	if e.Component == "" {
-		s.detail = clean(e.Phase)
 		return
 	}
 	if o.grid == nil {
@@ -174,9 +176,6 @@ func (o *operation) phase(s *step, e ops.Event) {
 		o.grid[e.Component] = map[string]string{}
 	}
 	o.grid[e.Component][e.Phase] = e.State
-	if e.State != protocol.Undone { // a step that fails stays where it has failed
-		s.detail = clean(e.Component + " " + e.Phase)
-	}
 	o.note(e.Time, e.Component+" "+e.Phase+": "+e.State)
 }
 

@@ -1,0 +1,42 @@
+package ops
+
+import (
+	"slices"
+	"strings"
+
+	"hermes-box/guest/protocol"
+)
+
+// Phases follows what a step is at, by its Phase events: several components may be worked on at once, and what was
+// heard of last is often done already. The zero value has heard of none.
+type Phases struct {
+	whole string   // of the guest, and no component
+	open  []string // begun and not ended well, the oldest first
+}
+
+// Follow takes in one Phase event.
+func (p *Phases) Follow(e Event) {
+	if e.Component == "" {
+		p.whole = e.Phase
+		return
+	}
+	p.whole = ""
+	what := e.Component + " " + e.Phase
+	switch e.State {
+	case protocol.Undone: // what fails stays where it has failed
+	case protocol.Done, protocol.Healthy, protocol.SetupRequired:
+		p.open = slices.DeleteFunc(p.open, func(s string) bool { return s == what })
+	default:
+		if !slices.Contains(p.open, what) {
+			p.open = append(p.open, what)
+		}
+	}
+}
+
+// String is "codex smoke, hermes stage"; empty while nothing is under way.
+func (p *Phases) String() string {
+	if p.whole != "" {
+		return p.whole
+	}
+	return strings.Join(p.open, ", ")
+}
