@@ -30,6 +30,7 @@ func TestBenchDashboard(t *testing.T) {
 	off := r.firstFrame("", "○ stopped")
 	r.must("start")
 	hangs := r.firstFrame(string(rehearsal.ListHangs), "● running")
+	cpu, resident := r.idle()
 	r.must("destroy", "--force")
 	key, echo, rate := r.keyToFrame()
 
@@ -42,7 +43,9 @@ func TestBenchDashboard(t *testing.T) {
 	fmt.Printf("\n| path | hermes-box | goal | bare terminal |\n|---|---|---|---|\n")
 	fmt.Printf("| first frame, box off | %s | 100 ms | %s |\n", ms(off), ms(hello))
 	fmt.Printf("| first frame, limactl hangs | %s | 100 ms | %s |\n", ms(hangs), ms(hello))
-	fmt.Printf("| key to frame at %.0f events a second, 99th percentile | %s | 33 ms | %s |\n\n", rate, ms(key), ms(echo))
+	fmt.Printf("| key to frame at %.0f events a second, 99th percentile | %s | 33 ms | %s |\n", rate, ms(key), ms(echo))
+	fmt.Printf("| idle, of a core | %.2f %% | 0.5 %% | |\n", 100*cpu)
+	fmt.Printf("| resident memory | %.0f MB | 40 MB | |\n\n", float64(resident)/1e6)
 }
 
 // samples are some measurements of the same.
@@ -106,6 +109,44 @@ func (r *rehearsed) firstFrame(faults, text string) time.Duration {
 		d.Ends(10 * time.Second)
 		return took
 	}))
+}
+
+// idle is what a dashboard on a healthy box costs that nobody touches: the part of a core that it takes itself, and its
+// resident memory in bytes.
+func (r *rehearsed) idle() (cpu float64, resident int64) {
+	const settles, measured = 40 * time.Second, 60 * time.Second // by then it asks as seldom as it ever does
+	c := r.demo("")
+	d := ttytest.Start(r.t, c, 80, 24)
+	d.Shows("● running")
+	time.Sleep(settles)
+	before := r.cpu(c.Process.Pid)
+	time.Sleep(measured)
+	took := r.cpu(c.Process.Pid) - before
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Process.Pid))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, rss, _ := strings.Cut(string(status), "VmRSS:")
+	if _, err := fmt.Sscan(rss, &resident); err != nil {
+		r.t.Fatal(err)
+	}
+	d.Type("q")
+	d.Ends(10 * time.Second)
+	return took.Seconds() / measured.Seconds(), resident << 10
+}
+
+// cpu is what a process has used so far.
+func (r *rehearsed) cpu(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:])) // the name may hold anything
+	var user, system int64
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil { // utime and stime: proc(5)
+		r.t.Fatal(err)
+	}
+	return time.Duration(user+system) * (time.Second / 100) // of a tick of the clock: USER_HZ is 100 on Linux
 }
 
 // keyToFrame is how long a key takes to be seen while the host agent of a VM that boots and boots reports a thousand
