@@ -7,8 +7,10 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"hermes-box/assets"
@@ -17,6 +19,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
 )
 
 // app is one run of the program: its streams, its flags, and what it works on.
@@ -141,7 +144,22 @@ func (a *app) configPath() (string, error) {
 	if a.demo {
 		return a.rehearsal.Config, nil
 	}
-	return config.Locate(a.configFlag)
+	path, err := config.Locate(a.configFlag)
+	if err == nil || a.configFlag != "" || os.Getenv(config.EnvPath) != "" {
+		return path, err
+	}
+	// Whoever has a box already is in the wrong directory, and does not want a second config.
+	if home, homeErr := homeDir(); homeErr == nil {
+		var there []string
+		for _, dir := range store.Look(home).ConfigDirs() {
+			there = append(there, "cd "+shellescape.Quote(dir))
+		}
+		if len(there) > 0 {
+			return "", fault.New(fault.InvalidInput, "%w", err).
+				Hint("%s: a box is configured there; or name the file: --config FILE", strings.Join(there, ", or "))
+		}
+	}
+	return "", err
 }
 
 // Set by the test binary alone.

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -52,6 +56,20 @@ func (h Home) Record(box string) (*Record, error) {
 			Hint("it was written by another version, or copied: put the right file back")
 	}
 	return &r, nil
+}
+
+// ConfigDirs are the config directories of all boxes that the host knows, in no order. A record that cannot be read has
+// none.
+func (h Home) ConfigDirs() (dirs []string) {
+	entries, _ := os.ReadDir(filepath.Join(string(h), "boxes"))
+	for _, e := range entries {
+		if box, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			if r, err := h.Record(box); err == nil && !slices.Contains(dirs, r.ConfigDir) {
+				dirs = append(dirs, r.ConfigDir)
+			}
+		}
+	}
+	return dirs
 }
 
 // ErrNoBox says that the host has no record of a box of that name.

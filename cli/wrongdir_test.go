@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
+)
+
+// Whoever has a box and types its command elsewhere is told where, and not how to make a second config.
+func TestInTheWrongDirectory(t *testing.T) {
+	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "a box")
+	t.Setenv("HERMES_BOX_HOME", home)
+	t.Setenv("HERMES_BOX_CONFIG", "")
+	t.Chdir(t.TempDir())
+	a := &app{}
+	if _, err := a.configPath(); !strings.HasPrefix(fault.HintOf(err), "printf ") {
+		t.Errorf("with no box at all: %v, hint %q", err, fault.HintOf(err))
+	}
+	h, err := store.Open(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.SaveRecord(&store.Record{Name: "main", ConfigDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.configPath(); fault.CodeOf(err) != fault.InvalidInput || !strings.HasPrefix(fault.HintOf(err), "cd '"+dir+"'") {
+		t.Errorf("%v, hint %q", err, fault.HintOf(err))
+	}
+	a.configFlag = "other.yaml"
+	if _, err := a.configPath(); !strings.HasPrefix(fault.HintOf(err), "printf ") {
+		t.Errorf("a file that was named: %v, hint %q", err, fault.HintOf(err))
+	}
+}
