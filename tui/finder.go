@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/sahilm/fuzzy"
 )
 
@@ -212,6 +213,10 @@ func (f *finder) view(m *model, w, h int) []string {
 	if why := all[f.list.at].reason(m); why != "" {
 		about += " – not now: " + why
 	}
-	out = append(out, t.border.Render(strings.Repeat("─", max(0, w))))
+	rule := strings.Repeat("─", max(0, w))
+	if more := len(all) - to; more > 0 {
+		rule = ansi.Truncate("── ↓ "+fmt.Sprint(more)+" more "+rule, max(0, w), "")
+	}
+	out = append(out, t.border.Render(rule))
 	return append(out, wrapped(clean(about), w)[:]...)
 }
