@@ -2,6 +2,7 @@ package cli
 
 import (
 	"al.essio.dev/pkg/shellescape"
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"hermes-box/ops"
@@ -125,7 +126,7 @@ their exact names, are touched. Without --force a fresh verified backup must exi
 					p.line("%s box %s is gone", p.green("✓"), p.bold(b.Name()))
 				}
 				if gone.CacheBytes > 0 {
-					p.line("kept for the next create: %.1f GiB of artifacts; rm -rf %s frees them", float64(gone.CacheBytes)/(1<<30), shellescape.Quote(gone.Cache))
+					p.line("kept for the next create: %s of artifacts; rm -rf %s frees them", humanize.IBytes(uint64(gone.CacheBytes)), shellescape.Quote(gone.Cache))
 				}
 			})
 		},

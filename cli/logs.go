@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"hermes-box/ops"
@@ -47,6 +48,9 @@ newest operation. --json prints those of operations and commands as they are kep
 			}
 			a.follows = follow
 			shown := &keeper{Writer: a.stdout}
+			if render == nil && isTerminal(a.stdout) {
+				render = func(_ style, line []byte) string { return plain(string(line)) }
+			}
 			if render == nil || a.json {
 				err = b.Logs(cmd.Context(), source, lines, follow, shown)
 			} else {
@@ -164,7 +168,7 @@ func plain(text string) string {
 			return -1
 		}
 		return r
-	}, text)
+	}, ansi.Strip(text))
 }
 
 // hang indents the lines after the first.

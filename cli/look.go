@@ -97,8 +97,10 @@ func (s style) state(word string) string {
 		return s.green("● " + word)
 	case protocol.SetupRequired:
 		return s.yellow("◦ " + word)
-	case "drifted", "starting":
+	case "drifted":
 		return s.yellow("↑ " + word)
+	case protocol.Starting:
+		return s.yellow("◌ " + word)
 	case "degraded", protocol.FailedState:
 		return s.red("✗ " + word)
 	}

@@ -101,5 +101,5 @@ func (b *Box) checkDisk(ctx context.Context) Check {
 		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is not this box", d.Name, d.InUseBy),
 			"LIMA_HOME="+b.Home.Lima()+" limactl stop "+d.InUseBy)
 	}
-	return pass(fmt.Sprintf("%s, %s, %s", d.Name, d.Format, gib(d.Size)))
+	return pass(fmt.Sprintf("%s, %s, %s", d.Name, d.Format, size(d.Size)))
 }

@@ -85,7 +85,11 @@ func (in *insideChecks) checkClock(context.Context) Check {
 		return unknown(err, "")
 	}
 	off := guest.Sub(in.looked).Abs()
-	evidence := fmt.Sprintf("%.1f s apart", off.Seconds())
+	unit := 100 * time.Millisecond
+	if off > time.Minute {
+		unit = time.Second
+	}
+	evidence := off.Round(unit).String() + " apart"
 	if off > 5*time.Second+in.latency {
 		return fail(evidence, "hermes-box exec -- sudo systemctl restart systemd-timesyncd")
 	}
@@ -109,8 +113,8 @@ func (in *insideChecks) checkRoom(context.Context) Check {
 	if in.status == nil {
 		return unknown(errNotAnswering, "")
 	}
-	c := pass(fmt.Sprintf("root %s of %s, data %s of %s", gib(in.status.Root.Used), gib(in.status.Root.Total),
-		gib(in.status.Data.Used), gib(in.status.Data.Total)))
+	c := pass(fmt.Sprintf("root %s of %s, data %s of %s", size(in.status.Root.Used), size(in.status.Root.Total),
+		size(in.status.Data.Used), size(in.status.Data.Total)))
 	for _, u := range []protocol.Usage{in.status.Root, in.status.Data} {
 		if u.Total > 0 && u.Used*10 > u.Total*9 {
 			c.Verdict, c.Repair = Warn, "hermes-box exec -- sudo du -xh --max-depth=2 /data /var"
@@ -131,9 +135,9 @@ func (in *insideChecks) checkComponents(context.Context) Check {
 		switch c.State {
 		case protocol.Healthy, protocol.SetupRequired:
 		case protocol.Starting:
-			rising = append(rising, fmt.Sprintf("%s is starting: %s", c.Name, c.Detail))
+			rising = append(rising, fmt.Sprintf("%s: starting, %s", c.Name, c.Detail))
 		default:
-			return fail(fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Detail), logOf(c))
+			return fail(fmt.Sprintf("%s: %s, %s", c.Name, c.State, c.Detail), logOf(c))
 		}
 	}
 	if len(rising) > 0 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"hermes-box/limactl"
@@ -220,13 +221,13 @@ func (have resources) enough(want store.Machine, file string) Check {
 		set = append(set, fmt.Sprintf("cpus: %d", have.cpus))
 	}
 	if have.memory > 0 && have.memory < want.Memory {
-		short = append(short, fmt.Sprintf("the box is to have %s of memory, %s are free here", gib(want.Memory), gib(have.memory)))
+		short = append(short, fmt.Sprintf("the box is to have %s of memory, %s are free here", size(want.Memory), size(have.memory)))
 		set = append(set, "memory: "+config.FormatSize(max(have.memory>>30, 1)<<30))
 	}
 	if len(short) > 0 {
 		return warn(strings.Join(short, "; "), fmt.Sprintf("vm: {%s} in %s", strings.Join(set, ", "), file))
 	}
-	return pass(fmt.Sprintf("%d CPUs, %s free", have.cpus, gib(have.memory)))
+	return pass(fmt.Sprintf("%d CPUs, %s free", have.cpus, size(have.memory)))
 }
 
 // checkSpace counts what has still to come in, the image once more (Lima copies it) and room for the guest to
@@ -250,10 +251,10 @@ func (b *Box) checkSpace(context.Context) Check {
 		return unknown(err, "")
 	}
 	if free < need {
-		return fail(fmt.Sprintf("%s has %s free, a box needs %s", b.Dir, gib(free), gib(need)),
+		return fail(fmt.Sprintf("%s has %s free, a box needs %s", b.Dir, size(free), size(need)),
 			"make room, or set HERMES_BOX_HOME to a directory on a larger disk")
 	}
-	return pass(gib(free) + " free")
+	return pass(size(free) + " free")
 }
 
 // checkRoomToGrow is checkSpace of a box that is made: its disks take room on this machine as they fill, and a write in
@@ -267,14 +268,14 @@ func (b *Box) checkRoomToGrow(context.Context) Check {
 }
 
 func roomToGrow(dir string, free int64) Check {
-	evidence, repair := fmt.Sprintf("%s has %s free", dir, gib(free)), "make room: df -h "+shellescape.Quote(dir)
+	evidence, repair := fmt.Sprintf("%s has %s free", dir, size(free)), "make room: df -h "+shellescape.Quote(dir)
 	switch {
 	case free < 1<<30:
 		return fail(evidence+": the disks of the box cannot grow", repair)
 	case free < 5<<30:
 		return warn(evidence, repair)
 	}
-	return pass(gib(free) + " free")
+	return pass(size(free) + " free")
 }
 
 // freeSpace is how many bytes this user can write where dir is, or will be.
@@ -303,4 +304,5 @@ func sum(all []lock.Artifact) (bytes int64) {
 	return bytes
 }
 
-func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }
+// size is "340 MiB".
+func size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }

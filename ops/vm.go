@@ -96,7 +96,7 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 				p.Phase(c.Name, protocol.PhaseHealth, c.State)
 			}
 			if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
-				waiting = fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Detail)
+				waiting = fmt.Sprintf("%s: %s, %s", c.Name, c.State, c.Detail)
 			}
 		}
 		if status.DataProblem != "" {

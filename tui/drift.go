@@ -24,7 +24,7 @@ func (m *model) driftView(w, h int) []string {
 		}
 	}
 	for _, d := range st.Platform {
-		how := "met by a rebuild"
+		how := "needs a rebuild"
 		if strings.Contains(d.Reason, " ") {
 			how = d.Reason
 		}
@@ -55,8 +55,8 @@ func (m *model) driftView(w, h int) []string {
 		out = append(out, t.good.Render("✓ ")+"What is applied is what the lock and the config say.")
 	default:
 		out = append(out, "")
-		for _, line := range wrapped("An update replaces components and keeps the system; a rebuild replaces the system and keeps the data "+
-			"disk. start installs nothing: the box goes on as it is.", w-4) {
+		for _, line := range wrapped("The box goes on as it is: start installs nothing. An update replaces components and keeps the system, a "+
+			"rebuild replaces the system and keeps the data disk; neither is part of this version yet.", w-4) {
 			out = append(out, t.dim.Render(line))
 		}
 	}
@@ -73,7 +73,7 @@ func (m *model) meets(c ops.ComponentStatus) string {
 	for _, a := range d.Artifacts {
 		total += a.Size
 	}
-	return "met by an update, " + size(total)
+	return "needs an update, " + size(total) + " to fetch"
 }
 
 // short cuts a digest to what a person compares.

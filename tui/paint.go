@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/dustin/go-humanize"
 
 	"hermes-box/guest/protocol"
 )
@@ -174,19 +175,7 @@ func usage(u protocol.Usage) string {
 }
 
 // size is "340 MiB".
-func size(n int64) string {
-	switch {
-	case n >= 10<<30:
-		return fmt.Sprintf("%d GiB", n>>30)
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 1<<10:
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d B", n)
-}
+func size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
 // count is "1 line", "2 lines".
 func count(n int, what string) string {

@@ -202,7 +202,7 @@ func (d *Demo) Acceleration() limactl.Accel {
 	if rehearsal.Has(filepath.Join(d.Home, "lima"), noKVM) {
 		return limactl.Accel{Name: "tcg", Reason: "this machine has no /dev/kvm"}
 	}
-	return limactl.Accel{Name: "no VM: a demo"}
+	return limactl.Accel{Name: "kvm (demo)"}
 }
 
 // Faults are the names of what can go wrong, sorted.

@@ -7,8 +7,8 @@ import (
 
 // Drift is how a desired lock differs from the applied one. Empty lists mean there is none.
 type Drift struct {
-	Platform   []Change // Lima, arch, image, packages: met by a rebuild
-	Components []Change // in Order: met by an update
+	Platform   []Change // Lima, arch, image, packages: a rebuild meets them
+	Components []Change // in Order: an update meets them
 }
 
 // Change is one thing that differs. From is empty if it was not there, To if it is gone. Where both name the
