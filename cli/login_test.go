@@ -80,11 +80,11 @@ func TestLoginRefuses(t *testing.T) {
 		want   string
 	}{
 		{"login nobody", 2, `nothing to sign in to is called "nobody"`},
-		{"login claude codex", 2, "accepts at most 1 arg"},
+		{"login claude codex", 2, `login does not take "codex"`},
 		{"login claude", 2, "hint: run it in one: hermes-box exec -t -- claude auth login"},
 		{"login token", 2, "hint: hermes-box setup executor --token-stdin"},
 		{"setup executor", 2, "hint: hermes-box setup executor --token-stdin"},
-		{"setup", 2, "accepts 1 arg"},
+		{"setup", 2, "setup: something is missing"},
 		{"setup hermes", 2, "hint: hermes-box setup executor"},
 	} {
 		out, stderr, err := m.run(strings.Fields(c.args)...)

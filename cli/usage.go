@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,9 @@ func strict(root *cobra.Command) {
 	root.Args = noSuchVerb
 	for _, cmd := range root.Commands() {
 		cmd.SuggestFor = otherWords[cmd.Name()]
+		if cmd.Args != nil {
+			cmd.Args = inWords(cmd.Args)
+		}
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.InitDefaultHelpCmd()
@@ -71,7 +75,25 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fault.New(fault.InvalidInput, "there is no command %q", verb).Hint("%s", didYouMean(cmd, meant))
 }
 
-// wrongFlag says which flag may have been meant.
+// inWords says what is wrong with the number of arguments.
+func inWords(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if check(cmd, args) == nil {
+			return nil
+		}
+		for n := len(args) - 1; n >= 0; n-- {
+			if check(cmd, args[:n]) == nil {
+				return fault.New(fault.InvalidInput, "%s does not take %q", cmd.Name(), args[n]).Hint("%s --help", cmd.CommandPath())
+			}
+		}
+		return fault.New(fault.InvalidInput, "%s: something is missing", cmd.Name()).Hint("%s", cmd.UseLine())
+	}
+}
+
+// kinds are the types of flags, in words.
+var kinds = map[string]string{"int": "a whole number", "bool": "true or false"}
+
+// wrongFlag says which flag may have been meant, or what it takes.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var meant []string
@@ -83,6 +105,10 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		for _, name := range known.SuggestionsFor(unknown.GetSpecifiedName()) {
 			meant = append(meant, "--"+name)
 		}
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && kinds[invalid.GetFlag().Value.Type()] != "" {
+		err = fmt.Errorf("--%s takes %s, not %q", invalid.GetFlag().Name, kinds[invalid.GetFlag().Value.Type()], invalid.GetValue())
 	}
 	return fault.New(fault.InvalidInput, "%w", err).Hint("%s", didYouMean(cmd, meant))
 }

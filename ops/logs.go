@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -34,7 +35,7 @@ func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, o
 		}
 		return b.guestLog(ctx, protocol.LogRequest{Source: source, Lines: lines, Follow: follow}, out)
 	}
-	return fault.New(fault.InvalidInput, "no log is called %q", source).Hint("hermes-box logs %v", LogSources)
+	return fault.New(fault.InvalidInput, "no log is called %q", source).Hint("there are %s: hermes-box logs %s", strings.Join(LogSources, ", "), LogSources[0])
 }
 
 // newestOperation is the log of the newest operation of the box; its directory if there is none.
