@@ -29,6 +29,7 @@ check: build
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null .
 	$(GO) test -race ./...
+	$(GO) test ./tui -run '^TestSizes$$' -args -every
 
 # The whole product with no VM: a box is made before your eyes, if there is none yet.
 demo: build

@@ -28,6 +28,7 @@ func TestBenchDashboard(t *testing.T) {
 	r.must("create")
 	r.must("stop")
 	off := r.firstFrame("", "○ stopped")
+	scroll := r.scroll()
 	r.must("start")
 	hangs := r.firstFrame(string(rehearsal.ListHangs), "● running")
 	cpu, resident := r.idle()
@@ -44,6 +45,7 @@ func TestBenchDashboard(t *testing.T) {
 	fmt.Printf("| first frame, box off | %s | 100 ms | %s |\n", ms(off), ms(hello))
 	fmt.Printf("| first frame, limactl hangs | %s | 100 ms | %s |\n", ms(hangs), ms(hello))
 	fmt.Printf("| key to frame at %.0f events a second, 99th percentile | %s | 33 ms | %s |\n", rate, ms(key), ms(echo))
+	fmt.Printf("| key to frame in a log of 10,000 lines, 99th percentile | %s | 33 ms | %s |\n", ms(scroll), ms(echo))
 	fmt.Printf("| idle, of a core | %.2f %% | 0.5 %% | |\n", 100*cpu)
 	fmt.Printf("| resident memory | %.0f MB | 40 MB | |\n\n", float64(resident)/1e6)
 }
@@ -160,16 +162,7 @@ func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
 	begun, sent := time.Now(), 0
 	go func() { flood <- agentReports(path, stop, &sent) }()
 	d.Shows("reported ")
-	var all []time.Duration
-	for range 150 {
-		for _, seen := range []bool{true, false} { // the key shows the list of keys, and hides it
-			time.Sleep(rand.N(40 * time.Millisecond)) // a key comes at any moment of a frame
-			pressed := time.Now()
-			d.Type("?")
-			d.Until("the list of keys, or not", func(s string) bool { return strings.Contains(s, "type to search") == seen })
-			all = append(all, time.Since(pressed))
-		}
-	}
+	all := toFrames(d, "?", "?", "type to search")
 	took := time.Since(begun)
 	close(stop)
 	if err := <-flood; err != nil {
@@ -189,6 +182,45 @@ func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
 		echoes = append(echoes, time.Since(pressed))
 	}
 	return percentile(all, 99), percentile(echoes, 99), float64(sent) / took.Seconds()
+}
+
+// toFrames are the times that a key takes to show a text and another to hide it.
+func toFrames(d *ttytest.Terminal, show, hide, text string) (all []time.Duration) {
+	for range 150 {
+		for _, seen := range []bool{true, false} {
+			key := show
+			if !seen {
+				key = hide
+			}
+			time.Sleep(rand.N(40 * time.Millisecond)) // a key comes at any moment of a frame
+			pressed := time.Now()
+			d.Type(key)
+			d.Until(text+", or not", func(s string) bool { return strings.Contains(s, text) == seen })
+			all = append(all, time.Since(pressed))
+		}
+	}
+	return all
+}
+
+// scroll is how long a key takes to go through a long log, from one end to the other.
+func (r *rehearsed) scroll() time.Duration {
+	path := filepath.Join(r.dir, "home", "logs", "demo", "29991231T235959Z-start.ndjson") // the newest
+	var log strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&log, `{"time":"2026-01-01T00:00:00Z","event":"log","operation":"start","box":"demo","step":"boot","line":"line %d of many, with as much in it as a line of a log has"}`+"\n", i)
+	}
+	if err := os.WriteFile(path, []byte(log.String()), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	defer os.Remove(path)
+	d := ttytest.Start(r.t, r.demo(""), 120, 40)
+	d.Shows("○ stopped")
+	d.Type("l")
+	d.Shows("line 9999 of many")
+	all := toFrames(d, "g", "G", "line 0 of many")
+	d.Type("q")
+	d.Ends(10 * time.Second)
+	return percentile(all, 99)
 }
 
 // agentReports adds a thousand events a second to the log of a host agent, until stop.

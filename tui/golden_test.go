@@ -18,7 +18,10 @@ import (
 	"hermes-box/ops/lock"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var (
+	update = flag.Bool("update", false, "write the golden files anew")
+	every  = flag.Bool("every", false, "try every view at every size")
+)
 
 // scene is a view in a state.
 type scene struct {
@@ -207,12 +210,13 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// No size panics, and no frame is larger than the terminal. Each size is tried on some view; on each view every fourth
-// of the widths and heights, the very small, and those around which the layout changes.
+// No size panics, and no frame is larger than the terminal. With -every each view is tried at each size;
+// without it each size is tried on some view, and on each view every fourth of the widths and heights, the very small,
+// and those around which the layout changes.
 func TestSizes(t *testing.T) {
 	step := 4
-	if testing.Short() {
-		step = 9
+	if *every {
+		step = 1
 	}
 	edge := func(n int, edges ...int) bool {
 		return slices.ContainsFunc(edges, func(e int) bool { return n >= e-1 && n <= e+1 })
