@@ -5,18 +5,33 @@ import "hermes-box/limactl"
 // Known is the box as the host's own files tell it, in about a millisecond: no child process, no lock, no waiting. It
 // is for a screen that must show something at once; what is inside is as last seen, never live.
 func (b *Box) Known() *Status {
-	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: b.Ports()}
-	if b.LockErr != nil {
-		st.LockError = b.LockErr.Error()
-	}
-	_ = b.busy(st)
-	if b.Record == nil {
+	st := b.recorded()
+	if b.Record == nil || !b.Record.Ready {
 		return st
 	}
 	st.State = string(b.Lima.Peek(b.Record.Instance))
 	if last := b.lastSeen(); last != nil {
 		st.Guest, st.Seen = &last.Status, &last.At
 		b.compare(st)
+	}
+	return st
+}
+
+// recorded is what any status begins with: the host's record, the lock file, and what is under way or was cut off. Of a
+// box that is not ready there is no more to tell.
+func (b *Box) recorded() *Status {
+	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: b.Ports()}
+	if b.LockErr != nil {
+		st.LockError = b.LockErr.Error()
+	}
+	if err := b.busy(st); err != nil {
+		st.Cause = err.Error()
+	}
+	if b.Record != nil && !b.Record.Ready {
+		st.State = string(limactl.Degraded)
+		if st.Underway != nil && st.Underway.Running {
+			st.State = string(limactl.Starting)
+		}
 	}
 	return st
 }

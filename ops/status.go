@@ -64,21 +64,8 @@ const (
 // Status looks at the box: the VM's state and one ssh round trip into it. It takes no lock and changes
 // nothing; a box that is off, or that does not answer, is shown as it was last seen.
 func (b *Box) Status(ctx context.Context) (*Status, error) {
-	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: b.Ports()}
-	if b.LockErr != nil {
-		st.LockError = b.LockErr.Error()
-	}
-	if err := b.busy(st); err != nil {
-		st.Cause = err.Error()
-	}
-	switch {
-	case b.Record == nil:
-		return st, nil
-	case !b.Record.Ready: // there is nothing to ask yet, or any more
-		st.State = string(limactl.Degraded)
-		if st.Underway != nil && st.Underway.Running {
-			st.State = string(limactl.Starting)
-		}
+	st := b.recorded()
+	if b.Record == nil || !b.Record.Ready {
 		return st, nil
 	}
 	in, live, err := b.observe(ctx)
