@@ -20,11 +20,10 @@ func (g *Guest) exclusive(ctx context.Context) (unlock func(), err error) {
 // hold takes one of the locks between helpers, and waits so long at most for it; with no time to wait, a
 // lock that is taken gives no error and no unlock. The kernel lets go of a lock when its holder dies.
 func (g *Guest) hold(ctx context.Context, file string, wait time.Duration) (unlock func(), err error) {
-	path := g.Path(file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	l, err := g.mutex(file)
+	if err != nil {
 		return nil, err
 	}
-	l := flock.New(path, flock.SetPermissions(0o600))
 	if wait == 0 {
 		if got, err := l.TryLock(); err != nil || !got {
 			return nil, errors.Join(err, l.Close())
@@ -44,4 +43,13 @@ func (g *Guest) hold(ctx context.Context, file string, wait time.Duration) (unlo
 		return nil, err
 	}
 	return func() { l.Close() }, nil
+}
+
+// mutex is one of the locks between helpers, which nobody holds yet.
+func (g *Guest) mutex(file string) (*flock.Flock, error) {
+	path := g.Path(file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return flock.New(path, flock.SetPermissions(0o600)), nil
 }

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"hermes-box/guest/protocol"
 )
 
@@ -101,11 +99,10 @@ func (ch *change) arrived(ctx context.Context) error {
 // receiving tells whether another helper is storing objects. It shares the lock with whoever else asks: two of them
 // must not take each other for a receive.
 func (g *Guest) receiving() (bool, error) {
-	path := g.Path(receiveMutex)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	l, err := g.mutex(receiveMutex)
+	if err != nil {
 		return false, err
 	}
-	l := flock.New(path, flock.SetPermissions(0o600))
 	free, err := l.TryRLock()
 	return !free, errors.Join(err, l.Close())
 }

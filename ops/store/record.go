@@ -49,7 +49,8 @@ func (h Home) Record(box string) (*Record, error) {
 			return nil, ErrNoBox
 		}
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
-			Hint("put a good copy back, and do not just remove it: its VM and its data would go on with nobody knowing of them; hermes-box doctor")
+			Hint("put a good copy back, and do not just remove it: its VM and its data would go on with nobody knowing of them; LIMA_HOME=%s limactl list shows them",
+				shellescape.Quote(h.Lima()))
 	}
 	if r.Schema != 1 || r.Name != box {
 		return nil, fault.New(fault.IntegrityFailed, "host record %s is not of box %q in schema 1", h.record(box), box).
