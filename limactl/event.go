@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"regexp"
 	"time"
 )
 
@@ -14,6 +15,7 @@ import (
 type BootEvent struct {
 	Time     time.Time
 	Line     string // what limactl or the host agent said
+	Waits    string // what Line says the host agent waits for, such as "ssh"
 	SSHPort  int    // known from here on
 	Running  bool
 	Degraded bool // running, and not all works
@@ -56,6 +58,18 @@ func decodeEvent(line []byte) (BootEvent, bool) {
 		b.Line = s.CloudInit.Line
 	}
 	return b, true
+}
+
+// waits finds in what the host agent says (Lima 2.1, pkg/hostagent/requirements.go) what it waits for.
+var waits = regexp.MustCompile(`Waiting for the \w+ requirement \d+ of \d+: "(.+)"`)
+
+// said is what limactl or the host agent says in a line of its log.
+func said(line string) BootEvent {
+	e := BootEvent{Time: time.Now(), Line: logMessage(line)}
+	if found := waits.FindStringSubmatch(e.Line); found != nil {
+		e.Waits = found[1]
+	}
+	return e
 }
 
 // lastEvent is the last whole event of a log; nil if there is none.

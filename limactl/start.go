@@ -100,7 +100,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	} else {
 		// A little longer than limactl's own limit, which ends with a better message.
 		_, err = c.runWith(ctx, timeout+10*time.Second, nil, c.accelEnv(), func(line string) {
-			tell(BootEvent{Time: time.Now(), Line: logMessage(line)})
+			tell(said(line))
 		}, "start", "--tty=false", "--timeout", timeout.String(), name)
 	}
 	stopWatching()

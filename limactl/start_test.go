@@ -87,7 +87,7 @@ func TestBrokenWhileStarting(t *testing.T) {
 	create(t, c, "main")
 	inject(t, c, rehearsal.HoldAgent, rehearsal.HoldBoot)
 	events, done := boot(t.Context(), c, "main")
-	await(t, events, done, func(e BootEvent) bool { return strings.Contains(e.Line, "Waiting for the essential requirement") })
+	await(t, events, done, func(e BootEvent) bool { return e.Waits == "ssh" })
 	for !readPID(c.Dir("main"), "ha.pid").ours {
 		time.Sleep(time.Millisecond)
 	}

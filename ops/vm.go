@@ -52,6 +52,9 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 		if e.Line != "" {
 			p.Log(e.Line)
 		}
+		if e.Waits != "" {
+			p.Phase("", "waiting for "+e.Waits, "")
+		}
 	})
 	var degraded *limactl.DegradedError
 	if errors.As(err, &degraded) {
