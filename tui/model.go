@@ -13,16 +13,17 @@ import (
 
 // model is the whole dashboard. It is the only Tea model; the views are structs in it.
 type model struct {
-	box   Box
-	ctx   context.Context // ends with the dashboard
-	stop  context.CancelFunc
-	tasks *tasks
-	now   func() time.Time
-	after func(time.Duration, tea.Msg) tea.Cmd // a message in a while
-	theme theme
-	keys  []binding
-	ascii bool
-	label string // beside the name of the box on every screen: "demo"
+	box    Box
+	ctx    context.Context // ends with the dashboard
+	stop   context.CancelFunc
+	tasks  *tasks
+	now    func() time.Time
+	after  func(time.Duration, tea.Msg) tea.Cmd // a message in a while
+	theme  theme
+	keys   []binding
+	ascii  bool
+	frames *frames // nil: drawn at one rate
+	label  string  // beside the name of the box on every screen: "demo"
 
 	typed  func(string) string                          // a text with commands in it, as they are to be typed here
 	create bool                                         // begin with making the box
@@ -83,7 +84,10 @@ func (m *model) Init() tea.Cmd {
 }
 
 // Update changes the dashboard. It never waits: what takes time is a command.
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return m, m.update(msg) }
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.frames.wake()
+	return m, m.update(msg)
+}
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {

@@ -43,9 +43,6 @@ type Options struct {
 // the process.
 const leaveBound = 150 * time.Millisecond
 
-// framesPerSecond is as few as let a key be seen within 33 ms: each one costs a wake-up, also while nothing happens.
-const framesPerSecond = 36
-
 // Run shows the dashboard until the person leaves or the context ends. An operation that is then under way is canceled
 // and undone before it returns, and the lines of that are written to Errors.
 func Run(ctx context.Context, b Box, o Options) error {
@@ -68,6 +65,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 		options = append(options, tea.WithColorProfile(max(colorprofile.ANSI, colorprofile.Env(withoutNoColor(os.Environ())))))
 	}
 	p := tea.NewProgram(m, options...)
+	m.frames = pace(p)
 	// A context of the program itself would end it at once: it would not take back all that it has asked the terminal for.
 	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
