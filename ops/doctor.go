@@ -43,7 +43,14 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return d
 	}
+	// unseen is for the rest, where what stands before it is no fault: a doctor that ends well has seen everything.
+	unseen := probe{"inside", "inside the box", func(context.Context) Check {
+		return Check{Verdict: Unknown, Evidence: "not looked at"}
+	}}
 	if c := run(probe{"operation", "other operations", b.checkUnderway}); c.Verdict != Pass {
+		if c.Verdict == Warn {
+			run(unseen)
+		}
 		return d // what else there is to see is of a box half made, or half gone
 	}
 	if b.Record == nil {
@@ -57,6 +64,9 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	}
 	in := insideChecks{Box: b}
 	if vm := run(probe{"vm", "VM", in.checkVM}); vm.Verdict != Pass {
+		if vm.Verdict == Warn {
+			run(unseen)
+		}
 		return d
 	}
 	for _, p := range in.probes() {
