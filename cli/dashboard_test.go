@@ -67,7 +67,7 @@ func TestDashboardHearsFastTyping(t *testing.T) {
 	d.Type("jjjjk")
 	d.Shows("▸ codex")
 	d.Type(":doctor\r")
-	d.Shows("none fails")
+	d.Shows("inside the box")
 	d.Type("\x1b")
 	d.Shows("▸ codex")
 	d.Type("l\x1b[Z?")

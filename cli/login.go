@@ -73,7 +73,12 @@ func only(s signIns, id string) (out signIns) {
 }
 
 func (a *app) lookAtSignIns(ctx context.Context, b *ops.Box) (signIns, error) {
+	if accessible() {
+		a.note("asking the box...")
+	}
+	over := a.meanwhile("asking the box")
 	steps, err := b.SignIns(ctx)
+	over()
 	s := signIns{Steps: steps}
 	for i, step := range steps {
 		steps[i].Type, steps[i].Ask = a.typed(step.Type), a.typed(step.Ask)

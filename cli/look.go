@@ -141,8 +141,12 @@ func (a *app) doctor() *cobra.Command {
 				return err
 			}
 			s := style{a.colored(a.stdout)}
+			seen := func() {}
 			d := b.Doctor(cmd.Context(), func(c ops.Check) {
-				if !a.json {
+				seen()
+				if seen = func() {}; c.Verdict == ops.Looking {
+					seen = a.meanwhile("looking at: " + c.Title)
+				} else if !a.json {
 					fmt.Fprint(a.stdout, a.typed(checkText(s, c)))
 				}
 			})

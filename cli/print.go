@@ -86,6 +86,15 @@ func (a *app) sink() (ops.Sink, func()) {
 	return p.event, p.close
 }
 
+// meanwhile shows on a terminal what takes a moment, until the function that it gives is called.
+func (a *app) meanwhile(what string) (over func()) {
+	if a.quiet || a.events || accessible() || !isTerminal(a.stderr) {
+		return func() {}
+	}
+	fmt.Fprint(a.stderr, style{a.colored(a.stderr)}.dim(what+"..."))
+	return func() { fmt.Fprint(a.stderr, "\r\x1b[K") }
+}
+
 func (a *app) colored(w any) bool {
 	switch a.color {
 	case "always":

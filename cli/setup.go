@@ -88,7 +88,10 @@ func (a *app) askToken(ctx context.Context) (string, error) {
 			}
 			return nil
 		})
-	if err := a.ask(ctx, a.stderr, question); err != nil && !errors.Is(err, errLeft) {
+	switch err := a.ask(ctx, a.stderr, question); {
+	case errors.Is(err, errLeft):
+		return "", fault.New(fault.Interrupted, "no token was given").Hint("%s", ops.ShowToken)
+	case err != nil:
 		return "", err
 	}
 	if text == "" {

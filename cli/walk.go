@@ -23,7 +23,7 @@ const (
 func (a *app) walk(ctx context.Context, b *ops.Box) error {
 	at := "" // the step the person is at
 	for {
-		steps, err := a.lookAgain(ctx, b)
+		steps, err := a.lookAtSignIns(ctx, b)
 		if err != nil {
 			return err
 		}
@@ -41,18 +41,6 @@ func (a *app) walk(ctx context.Context, b *ops.Box) error {
 			return err
 		}
 	}
-}
-
-// lookAgain asks the box, which takes a moment, and says so meanwhile.
-func (a *app) lookAgain(ctx context.Context, b *ops.Box) (signIns, error) {
-	fmt.Fprint(a.stdout, "asking the box...")
-	steps, err := a.lookAtSignIns(ctx, b)
-	if accessible() {
-		fmt.Fprintln(a.stdout)
-	} else {
-		fmt.Fprint(a.stdout, "\r\x1b[K")
-	}
-	return steps, err
 }
 
 // chooseSignIn shows the list. The cursor is on the step at, or on the first that is to be done.
@@ -97,7 +85,7 @@ func (a *app) signInCard(ctx context.Context, b *ops.Box, steps signIns, id stri
 				a.printError("login", err)
 			}
 		}
-		if steps, err = a.lookAgain(ctx, b); err != nil {
+		if steps, err = a.lookAtSignIns(ctx, b); err != nil {
 			return "", err
 		}
 		if s := only(steps, id).Steps[0]; choice == run && s.Done {

@@ -100,7 +100,9 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	} else {
 		// A little longer than limactl's own limit, which ends with a better message.
 		_, err = c.runWith(ctx, timeout+10*time.Second, nil, c.accelEnv(), func(line string) {
-			tell(said(line))
+			if e := said(line); !strings.HasPrefix(e.Line, "READY. Run ") { // limactl's own shell is not the way into a box
+				tell(e)
+			}
 		}, "start", "--tty=false", "--timeout", timeout.String(), name)
 	}
 	stopWatching()

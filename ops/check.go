@@ -9,8 +9,10 @@ import (
 // Verdict is the outcome of a check.
 type Verdict string
 
-// The verdicts. Unknown is for what could not be looked at; it is never a pass.
+// The verdicts. Unknown is for what could not be looked at; it is never a pass. Looking announces a check that is being
+// made, and is never its outcome.
 const (
+	Looking Verdict = "looking"
 	Pass    Verdict = "pass"
 	Warn    Verdict = "warn"
 	Fail    Verdict = "fail"

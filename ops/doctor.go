@@ -16,13 +16,17 @@ type Diagnosis struct {
 // checkBound is the most that one check may take: emulated CPUs need half a minute to run all six components.
 const checkBound = 3 * time.Minute
 
-// Doctor looks at the host and, as far as it can be reached, into the box. It changes nothing. On a host
+// Doctor looks at the host and, as far as it can be reached, into the box. It changes nothing. Each check is announced as
+// Looking, and handed over again as it was made. On a host
 // without the box it answers whether create would find what it needs.
 func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	d := &Diagnosis{}
 	run := func(p probe) Check {
 		ctx, cancel := context.WithTimeout(ctx, checkBound)
 		defer cancel()
+		if each != nil {
+			each(Check{ID: p.id, Title: p.title, Verdict: Looking})
+		}
 		c := p.run(ctx)
 		d.Checks = append(d.Checks, c)
 		switch c.Verdict {

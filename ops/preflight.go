@@ -225,7 +225,7 @@ func (have resources) enough(want store.Machine, file string) Check {
 		set = append(set, "memory: "+config.FormatSize(max(have.memory>>30, 1)<<30))
 	}
 	if len(short) > 0 {
-		return warn(strings.Join(short, "; "), fmt.Sprintf("vm: {%s} in %s", strings.Join(set, ", "), file))
+		return warn(strings.Join(short, "; "), fmt.Sprintf("set vm: {%s} in %s", strings.Join(set, ", "), file))
 	}
 	return pass(fmt.Sprintf("%d CPUs, %s free", have.cpus, size(have.memory)))
 }

@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"fmt"
-
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops"
@@ -26,7 +24,7 @@ func (m *model) doctorView(w, h int) []string {
 	title := t.title.Render("doctor")
 	switch {
 	case c.working():
-		title += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(c.all)))
+		title += t.info.Render(c.progress())
 	case shortfall(c.all) == "":
 		title += t.good.Render("  ✓ " + count(len(c.all), "check") + ", none fails")
 	default:

@@ -70,6 +70,12 @@ func (f *finder) found(m *model) []binding {
 				}
 			}
 		}
+		if slices.Contains(b.keys, f.query) && !f.palette { // it is the key itself that is asked for
+			best, ok = best+300, true
+		}
+		if b.reason(m) != "" { // what can be done now comes first, unless the other is named in full
+			best -= 150
+		}
 		if ok {
 			hits = append(hits, hit{b, best})
 		}

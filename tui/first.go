@@ -77,7 +77,7 @@ func (m *model) missing(w, h int) []string {
 	}
 	switch {
 	case c.working():
-		head += t.info.Render(fmt.Sprintf("  %d checks made, looking on", len(all)))
+		head += t.info.Render(c.progress())
 	case len(all) == 0:
 	case shortfall(all) == "":
 		head += t.good.Render("  ✓ has all it needs")
@@ -158,6 +158,7 @@ func (m *model) invitation() string {
 // checks are what doctor has found, as it finds it.
 type checks struct {
 	all    []ops.Check
+	now    string // what is being looked at
 	list   list
 	feed   *feed[ops.Check]
 	cancel context.CancelFunc
@@ -168,7 +169,7 @@ func (c *checks) begin(m *model) tea.Cmd {
 	c.end()
 	ctx, cancel := context.WithCancel(m.ctx)
 	f := newFeed[ops.Check](nil)
-	c.all, c.feed, c.cancel = nil, f, cancel
+	c.all, c.now, c.feed, c.cancel = nil, "", f, cancel
 	return tea.Batch(
 		m.tasks.do(func() tea.Msg {
 			f.end(m.box.Doctor(ctx, f.push))
@@ -187,6 +188,15 @@ func (c *checks) end() {
 
 func (c *checks) working() bool { return c.feed != nil }
 
+// progress is how far they are.
+func (c *checks) progress() string {
+	made := "  " + count(len(c.all), "check") + " made, looking on"
+	if c.now != "" {
+		made = "  " + count(len(c.all), "check") + " made, looking at: " + clean(c.now)
+	}
+	return made
+}
+
 func needsLook(c ops.Check) bool { return c.Verdict == ops.Fail || c.Verdict == ops.Unknown }
 
 func (c *checks) failed() (bad []ops.Check) {
@@ -204,7 +214,11 @@ func (m *model) checked(b batch[ops.Check]) tea.Cmd {
 		if c.feed == nil || c.feed != b.from {
 			continue
 		}
-		c.all = append(c.all, b.items...)
+		for _, check := range b.items {
+			if c.now = check.Title; check.Verdict != ops.Looking {
+				c.all, c.now = append(c.all, check), ""
+			}
+		}
 		if b.ended {
 			c.end()
 			if i := slices.IndexFunc(c.all, needsLook); c.list.at == 0 && i > 0 { // whoever has moved already stays

@@ -156,7 +156,7 @@ func Keys() string {
 		var cells []string
 		for _, k := range bindings() {
 			everywhere := k.last || bits.OnesCount(uint(k.in)) > 5
-			if k.in&p.at == 0 || said[k.id] || k.move && p.at != anywhere || everywhere != (p.at == anywhere) {
+			if k.in&p.at == 0 || said[k.id] || k.move && p.at != anywhere && k.in != p.at || everywhere != (p.at == anywhere) {
 				continue
 			}
 			said[k.id] = true
