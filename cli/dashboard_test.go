@@ -18,9 +18,7 @@ import (
 // dashboard is hermes-box alone, on a terminal of the machine.
 func (m *machine) dashboard(w, h int, env ...string) *ttytest.Terminal {
 	m.t.Helper()
-	c := m.cmd("", "--mirror="+filepath.Join(m.dir, "mirror"))
-	c.Env = append(append(c.Env, ttytest.Env...), env...)
-	return ttytest.Start(m.t, c, w, h)
+	return ttytest.Start(m.t, m.cmd("", "--mirror="+filepath.Join(m.dir, "mirror")), w, h, env...)
 }
 
 // script puts a program of that name first on the PATH, in place of the rehearsal's; $REAL is that one.
@@ -50,14 +48,6 @@ func booted(t *testing.T) *machine {
 	return m
 }
 
-func left(t *testing.T, d *ttytest.Terminal, status int) {
-	t.Helper()
-	if got := d.Ends(5 * time.Second); got != status {
-		t.Errorf("status %d, want %d\n%s", got, status, d.Text())
-	}
-	d.Restored()
-}
-
 // Keys that come in one burst are all heard, in their order.
 func TestDashboardHearsFastTyping(t *testing.T) {
 	m := newMachine(t)
@@ -76,7 +66,7 @@ func TestDashboardHearsFastTyping(t *testing.T) {
 	d.Type("\x1b")
 	d.Hides("type to search")
 	d.Type("qq")
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 func TestDashboardResizes(t *testing.T) {
@@ -97,7 +87,7 @@ func TestDashboardResizes(t *testing.T) {
 		return strings.Contains(s, "components ───") && !strings.Contains(s, "┌ components")
 	})
 	d.Type("q")
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 // The terminal goes to the box and comes back as it was: modes, size and keys.
@@ -123,7 +113,7 @@ exec $REAL "$@"`)
 	d.Type("k")
 	d.Shows("▸ node")
 	d.Type("q")
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 // Signing in has the terminal for as long as it takes, and the dashboard then shows what has come of it.
@@ -158,7 +148,7 @@ func TestDashboardSignsIn(t *testing.T) {
 	d.Type("j")
 	d.Shows("▸ uv")
 	d.Type("q")
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 // A dashboard that is ended while somebody signs in gives the terminal back, and nothing stays behind.
@@ -169,7 +159,7 @@ func TestDashboardEndsWhileSigningIn(t *testing.T) {
 	d.Type("w")
 	d.Shows("▸ ◦ Claude Code")
 	d.Signal(syscall.SIGTERM)
-	left(t, d, 130)
+	ends(t, d, 130)
 	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline") // none on macOS
 	for _, p := range processes {
 		if line, _ := os.ReadFile(p); strings.Contains(string(line), "\x00login\x00") && strings.Contains(string(line), m.dir) {
@@ -200,7 +190,7 @@ exec $REAL "$@"`)
 	d.Type("e")
 	d.Shows("✗ attach failed")
 	d.Type("qq")
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 // ctrl-z gives the shell its terminal back, and fg the dashboard.
@@ -211,24 +201,24 @@ func TestDashboardSuspends(t *testing.T) {
 	program := c.Path
 	c = m.cmd("", "sh", "-i")
 	c.Path, c.Args = "/bin/sh", []string{"sh", "-i"}
-	c.Env = append(append(c.Env, ttytest.Env...), "PS1=prompt> ", "ENV=")
-	d := ttytest.Start(t, c, 80, 24)
-	d.Shows("prompt>")
+	d := ttytest.Start(t, c, 80, 24, "PS1=prompt> ", "ENV=")
+	d.Hears("prompt> ")
 	d.Type("set -m; " + program + "\n")
 	d.Shows("▸ node")
 	d.Type("j")
 	d.Shows("▸ uv")
 	d.Type("\x1a")
-	d.Until("the shell", func(s string) bool { return strings.Contains(s, "prompt>") && !strings.Contains(s, "▸ uv") })
+	d.Hears("prompt> ")
 	if d.Mode(1049) || d.Mode(1002) {
 		t.Error("the terminal is not given back to the shell")
 	}
+	d.Hides("▸ uv")
 	d.Type("fg\n")
 	d.Shows("▸ uv")
 	d.Type("k")
 	d.Shows("▸ node")
 	d.Type("q")
-	d.Shows("prompt>")
+	d.Hears("prompt> ")
 	d.Restored()
 	d.Type("exit\n")
 	d.Ends(5 * time.Second)
@@ -241,7 +231,7 @@ func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
 		d := m.dashboard(80, 24)
 		d.Shows("▸ node")
 		d.Signal(s)
-		left(t, d, exitInterrupted)
+		ends(t, d, exitInterrupted)
 		if out := d.Output(); strings.Contains(out, "stopping safely") {
 			t.Errorf("%v: something is written over the screen: %q", s, out)
 		}
@@ -258,7 +248,7 @@ exec $REAL "$@"`)
 	d.Type("a")
 	d.Shows("in the box")
 	d.Signal(syscall.SIGTERM)
-	left(t, d, exitInterrupted)
+	ends(t, d, exitInterrupted)
 }
 
 // A signal during a create undoes it before the program ends.
@@ -323,7 +313,7 @@ func TestDashboardCancelsACreate(t *testing.T) {
 	d.Type("\r")
 	d.Shows("makes the box")
 	d.Type("q")
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 // The name of the box has to be typed; nothing else destroys it.
@@ -344,7 +334,7 @@ func TestDashboardDestroysByName(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	d.Type("\x03") // q would be taken for a key in flight
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 var colour = regexp.MustCompile(`\x1b\[(?:[0-9]+;)*(?:3[0-8]|4[0-8]|9[0-7])[;m]`)
@@ -356,7 +346,7 @@ func TestDashboardWithoutColour(t *testing.T) {
 		d := m.dashboard(80, 24, env)
 		d.Shows("○ stopped")
 		d.Type("q")
-		left(t, d, 0)
+		ends(t, d, 0)
 		if has := colour.MatchString(d.Output()); has != (env == "NO_COLOR=") {
 			t.Errorf("%s: colour %v", env, has)
 		}
@@ -370,7 +360,7 @@ func TestDashboardWithoutColour(t *testing.T) {
 		}
 	}
 	d.Type("q")
-	left(t, d, 0)
+	ends(t, d, 0)
 }
 
 // The flags and the variable that say how it looks.
@@ -389,18 +379,16 @@ func TestDashboardLooks(t *testing.T) {
 		{[]string{"--color=always"}, "NO_COLOR=1", "○ stopped", true},
 		{[]string{"--ascii"}, "", "o stopped", true},
 	} {
-		cmd := m.cmd("", append([]string{"--quiet"}, c.args...)...)
-		cmd.Env = append(append(cmd.Env, ttytest.Env...), c.env)
-		d := ttytest.Start(t, cmd, 80, 24)
+		d := ttytest.Start(t, m.cmd("", append([]string{"--quiet"}, c.args...)...), 80, 24, c.env)
 		d.Shows(c.shows)
 		d.Type("q")
-		left(t, d, 0)
+		ends(t, d, 0)
 		if got := colour.MatchString(d.Output()); got != c.color {
 			t.Errorf("%v %s: colour %v", c.args, c.env, got)
 		}
 	}
 	d := m.dashboard(80, 24, "HERMES_BOX_THEME=pink")
-	left(t, d, exitUsage)
+	ends(t, d, exitUsage)
 	if !strings.Contains(d.Output(), "ansi, dark or light") {
 		t.Error(d.Output())
 	}
@@ -412,7 +400,7 @@ func TestDashboardOnADumbTerminal(t *testing.T) {
 	m.finished()
 	for env, escapes := range map[string]bool{"TERM=dumb": false, "ACCESSIBLE=1": true} {
 		d := m.dashboard(80, 24, env)
-		left(t, d, 0)
+		ends(t, d, 0)
 		if out := d.Output(); strings.Contains(out, "\x1b[?") || strings.Contains(out, "\x1b") != escapes || !strings.Contains(out, "○ stopped") {
 			t.Errorf("%s: %q", env, out)
 		}
