@@ -16,17 +16,6 @@ import (
 	"hermes-box/tui/ttytest"
 )
 
-// Keys.
-const (
-	enter = "\r"
-	down  = "\x1b[B"
-	up    = "\x1b[A"
-	esc   = "\x1b"
-	ctrlC = "\x03"
-
-	endOfInput = "\x04"
-)
-
 func TestLoginLists(t *testing.T) {
 	t.Parallel()
 	m := newInhabited(t)

@@ -8,6 +8,20 @@ import (
 	"hermes-box/tui/ttytest"
 )
 
+// Keys.
+const (
+	enter   = "\r"
+	esc     = "\x1b"
+	up      = "\x1b[A"
+	down    = "\x1b[B"
+	backTab = "\x1b[Z"
+	ctrlC   = "\x03"
+	ctrlU   = "\x15"
+	ctrlZ   = "\x1a"
+
+	endOfInput = "\x04"
+)
+
 // ends waits for a program to end with a status, and for its terminal to be as it was.
 func ends(t *testing.T, tm *ttytest.Terminal, status int) {
 	t.Helper()
