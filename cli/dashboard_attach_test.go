@@ -72,7 +72,7 @@ func TestDashboardAttaches(t *testing.T) {
 // A session that fails is told with what it said last, and stays told until it is read.
 func TestDashboardKeepsWhatAFailedAttachSaid(t *testing.T) {
 	m := booted(t)
-	m.session(`echo "kex_exchange: reset by peer" >&2; exit 255`)
+	m.session(asks + `echo "kex_exchange: reset by peer" >&2; exit 255`)
 	d := m.dashboard("a attach")
 	d.Type("a", "enter goes back to the dashboard", "reset by peer")
 	d.Type("\n", "✗ attach failed", "the session ended with status 255", "kex_exchange: reset by peer")
@@ -89,7 +89,7 @@ func TestDashboardKeepsWhatAFailedAttachSaid(t *testing.T) {
 // A dashboard that is ended while the terminal is the box's gives it back.
 func TestDashboardEndsWhileAttached(t *testing.T) {
 	m := booted(t)
-	m.session(`echo "in the box"; exec sleep 300`)
+	m.session(asks + `echo "in the box"; exec sleep 300`)
 	d := m.dashboard("a attach")
 	d.Type("a", "in the box")
 	d.Signal(syscall.SIGTERM)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,24 +32,50 @@ func ends(t *testing.T, tm *ttytest.Terminal, status int) {
 	tm.Restored()
 }
 
-// A VM that dies takes with it what runs in it, and whoever looks on is told.
+const (
+	// asks asks as much of a terminal as tmux and editors do.
+	asks = `printf '\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u';`
+	// fullScreen is a program that does so, and says it.
+	fullScreen = asks + `printf drawing; exec sleep 1000`
+)
+
+// A VM that dies takes with it what runs in it; whoever looks on is told, on the terminal he had.
 func TestVMDiesUnderACommand(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	ssh := ttytest.Start(t, m.cmd("", "ssh"), 100, 30)
 	ssh.Hears(`\$ `)
+	ssh.Type(fullScreen + "\r")
+	ssh.Hears("[mu]drawing")
 	command := ttytest.Start(t, m.cmd("", "exec", "--", "sh", "-c", "echo begun; exec sleep 1000"), 100, 30)
 	command.Hears("begun")
+	drawing := ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", fullScreen), 100, 30)
+	drawing.Hears("[mu]drawing")
 	m.powerOff()
-	ssh.Hears("closed by remote host")
-	if status := ssh.Ends(5 * time.Second); status != 255 {
-		t.Errorf("ssh ends with %d", status)
+	ssh.Shows("no VM is here", "connection to main lost", "hint: see whether it runs")
+	ends(t, ssh, 255)
+	for _, tm := range []*ttytest.Terminal{command, drawing} {
+		tm.Shows("connection to main lost")
+		ends(t, tm, exitFailed)
 	}
-	command.Hears("connection to main lost")
-	ends(t, command, exitFailed)
 	m.must("start", "--quiet")
 	m.wantSound("the death of its VM")
+}
+
+// Whoever ends hermes-box has his terminal back too.
+func TestEndedInTheBox(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.makeBox()
+	ssh := ttytest.Start(t, m.cmd("", "ssh"), 80, 24)
+	ssh.Hears(`\$ `)
+	ssh.Type(fullScreen + "\r")
+	for _, tm := range []*ttytest.Terminal{ssh, ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", fullScreen), 80, 24)} {
+		tm.Hears("[mu]drawing")
+		tm.Signal(syscall.SIGTERM)
+		ends(t, tm, exitInterrupted)
+	}
 }
 
 func TestTerminalInTheBox(t *testing.T) {
