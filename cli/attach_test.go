@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/creack/pty"
+	"hermes-box/tui/ttytest"
 )
 
 // running is a finished box whose VM runs; its command log begins here.
@@ -40,20 +39,10 @@ func TestAttachAsksTheBoxOnce(t *testing.T) {
 	m.running()
 	for _, term := range []string{"xterm-256color", "rxvt"} {
 		m.write("home/logs/commands.ndjson", nil)
-		c := m.cmd("", "ssh")
-		c.Env = append(c.Env, "TERM="+term)
-		tty, err := pty.Start(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(tty, "exit\r"); err != nil { // for a login that stays
-			t.Error(err)
-		}
-		out, _ := io.ReadAll(tty)
-		if err := c.Wait(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-		tty.Close()
+		tm := ttytest.Start(t, m.cmd("", "ssh"), 80, 24, "TERM="+term)
+		tm.Hears(`\$ `)
+		tm.Type("exit\r")
+		ends(t, tm, 0)
 		if asked := m.commands(); len(asked) != 1 || !strings.Contains(asked[0], "ssh -F ") {
 			t.Errorf("TERM=%s: asked %q", term, asked)
 		}

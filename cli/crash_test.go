@@ -94,12 +94,7 @@ func TestCreateKilledWithinLimactl(t *testing.T) {
 	}
 	c.Process.Kill()
 	c.Wait()
-	for deadline := time.Now().Add(30 * time.Second); syscall.Kill(pid, 0) == nil && time.Now().Before(deadline); {
-		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || bytes.Contains(stat, []byte(") Z ")) {
-			break // dead, and waits for somebody to reap it
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	gone(t, pid, 30*time.Second)
 	if left := m.left(); slices.Contains(left, "vm main") {
 		t.Errorf("limactl went on alone: %v", left)
 	}

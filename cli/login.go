@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -156,6 +157,7 @@ func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 	}
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
 	err = c.Run()
+	limactl.TakeBack(a.stdout, err)
 	if ctx.Err() == nil { // also one that failed may have set up something
 		sink, end := a.sink()
 		err = errors.Join(err, b.SignInEnded(ctx, step, sink))

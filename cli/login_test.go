@@ -13,17 +13,7 @@ import (
 	"testing"
 
 	"hermes-box/ops"
-)
-
-// Keys.
-const (
-	enter = "\r"
-	down  = "\x1b[B"
-	up    = "\x1b[A"
-	esc   = "\x1b"
-	ctrlC = "\x03"
-
-	endOfInput = "\x04"
+	"hermes-box/tui/ttytest"
 )
 
 func TestLoginLists(t *testing.T) {
@@ -103,67 +93,49 @@ func TestLoginRefuses(t *testing.T) {
 func TestLoginWalk(t *testing.T) {
 	t.Parallel()
 	m := newInhabited(t)
-	x := onScreen(t, m.cmd("", "login"))
-	x.see("Sign in to box main: 0 of 6 done", "▸ ◦ Claude Code")
-	x.typed(enter)
-	x.see("works with your Anthropic account", "in the box: claude auth login", "▸ Run it here")
-	x.typed(enter)
-	x.see("Paste the code (in the demo any will do):")
-	x.typed("secret-code" + enter)
+	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24)
+	tm.Shows("Sign in to box main: 0 of 6 done", "▸ ◦ Claude Code")
+	tm.Type(enter, "works with your Anthropic account", "in the box: claude auth login", "▸ Run it here")
+	tm.Type(enter, "Paste the code (in the demo any will do):")
+	tm.Type("secret-code" + enter)
 
 	// It is told that it is done; what comes next is chosen already. A program that fails is told too.
-	x.see("✓ Claude Code                  done   signed in demo", "1 of 6 done", "▸ ◦ Codex")
-	x.typed(enter)
-	x.see("codex login --device-auth", "▸ Run it here")
-	x.typed(enter)
-	x.see("Press enter when it is done:")
-	x.typed(endOfInput)
-	x.see("codex login --device-auth ended with status 1", "▸ Run it here")
-	x.typed(down + enter) // skip
-	x.see("1 of 6 done", "▸ ◦ Hermes Agent")
+	tm.Shows("✓ Claude Code                  done   signed in demo", "1 of 6 done", "▸ ◦ Codex")
+	tm.Type(enter, "codex login --device-auth", "▸ Run it here")
+	tm.Type(enter, "Press enter when it is done:")
+	tm.Type(endOfInput, "codex login --device-auth ended with status 1", "▸ Run it here")
+	tm.Type(down+enter, "1 of 6 done", "▸ ◦ Hermes Agent") // skip
 
 	// Any order: up and down, in and out of a step.
-	x.typed(down + down + down + enter)
-	x.see("Hermes uses Executor with", "hermes-box setup executor", "▸ Run it here")
-	x.typed(esc)
-	x.see("▸ ◦ Executor's token")
-	x.typed(up + enter)
-	x.see("in the browser: http://127.0.0.1:", "▸ Open it in the browser")
-	x.typed(enter)
-	x.until(func() bool {
-		return strings.Count(x.text(), m.portal) == 2 && strings.Contains(x.text(), "▸ Open it")
-	}, "the address, and the card again")
-	x.typed(esc)
+	tm.Type(down+down+down+enter, "Hermes uses Executor with", "hermes-box setup executor", "▸ Run it here")
+	tm.Type(esc, "▸ ◦ Executor's token")
+	tm.Type(up+enter, "in the browser: http://127.0.0.1:", "▸ Open it in the browser")
+	tm.Type(enter)
+	tm.Until("the address, and the card again", func(screen string) bool {
+		return strings.Count(screen, m.portal) == 2 && strings.Contains(screen, "▸ Open it")
+	})
+	tm.Type(esc)
 
-	x.see("▸ ◦ Executor's portal")
-	x.typed(up + up + enter)
-	x.see("hermes setup", "▸ Run it here")
-	x.typed(enter)
-	x.see("API key (in the demo any will do):")
-	x.typed("a-key" + enter)
-	x.see("Which model? [demo-model]")
-	x.typed(enter)
-	x.see("✓ have hermes take up its setup", "✓ Hermes Agent", "✓ Hermes's model               done   demo-model", "▸ ◦ Executor's portal")
+	tm.Shows("▸ ◦ Executor's portal")
+	tm.Type(up+up+enter, "hermes setup", "▸ Run it here")
+	tm.Type(enter, "API key (in the demo any will do):")
+	tm.Type("a-key"+enter, "Which model? [demo-model]")
+	tm.Type(enter, "✓ have hermes take up its setup", "✓ Hermes Agent", "✓ Hermes's model               done   demo-model", "▸ ◦ Executor's portal")
 
 	// A wrong token is refused and asked for again, the right one is given.
-	x.typed(down + enter)
-	x.see("hermes-box setup executor", "▸ Run it here")
-	x.typed(enter)
-	x.see("Executor's token", "Paste it")
-	x.typed("0123456789" + enter)
-	x.see("executor does not take this token", "▸ Run it here")
-	x.typed(enter)
-	x.see("Paste it")
-	x.typed("\x1b[200~" + m.token + "\x1b[201~" + enter) // as terminals send what is pasted
-	x.see("✓ Executor's token for Hermes  done   Hermes knows Executor", "4 of 6 done")
-	if strings.Contains(x.all(), m.token) {
+	tm.Type(down+enter, "hermes-box setup executor", "▸ Run it here")
+	tm.Type(enter, "Executor's token", "Paste it")
+	tm.Type("0123456789"+enter, "executor does not take this token", "▸ Run it here")
+	tm.Type(enter, "Paste it")
+	pasted := "\x1b[200~" + m.token + "\x1b[201~" // as terminals send it
+	tm.Type(pasted+enter, "✓ Executor's token for Hermes  done   Hermes knows Executor", "4 of 6 done")
+	if strings.Contains(tm.Output(), m.token) {
 		t.Error("the token was shown")
 	}
 
 	// Leaving shows how it stands.
-	x.typed(esc)
-	x.see("4 of 6 signed in", "hermes-box exec -t -- codex login --device-auth")
-	x.ends(0)
+	tm.Type(esc, "4 of 6 signed in", "hermes-box exec -t -- codex login --device-auth")
+	ends(t, tm, 0)
 	if opened, err := os.ReadFile(filepath.Join(m.dir, "opened")); err != nil || string(opened) != m.portal+"\n" {
 		t.Errorf("the browser was given %q: %v", opened, err)
 	}
@@ -184,36 +156,30 @@ func TestCommandsOnACardAreWhole(t *testing.T) {
 func TestLoginLooksAgain(t *testing.T) {
 	t.Parallel()
 	m := newInhabited(t)
-	x := onScreen(t, m.cmd("", "login"))
-	x.see("0 of 6 done", "▸ ◦ Claude Code")
-	x.typed(enter)
-	x.see("▸ Run it here")
+	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24)
+	tm.Shows("0 of 6 done", "▸ ◦ Claude Code")
+	tm.Type(enter, "▸ Run it here")
 	m.must("exec", "--", "sh", "-c", "echo code | claude auth login")
-	x.typed(up + enter) // from the first to the last: check again
-	x.see("✓ Claude Code", "▸ Skip")
-	x.typed(esc)
-	x.see("1 of 6 done", "▸ ✓ Claude Code")
+	tm.Type(up+enter, "✓ Claude Code", "▸ Skip") // from the first to the last: check again
+	tm.Type(esc, "1 of 6 done", "▸ ✓ Claude Code")
 	m.must("exec", "--", "claude", "auth", "logout")
-	x.typed(up + up + enter) // look again
-	x.see("0 of 6 done")
-	x.typed(ctrlC)
-	x.ends(0)
+	tm.Type(up+up+enter, "0 of 6 done") // look again
+	tm.Type(ctrlC)
+	ends(t, tm, 0)
 }
 
 func TestLoginOneStep(t *testing.T) {
 	t.Parallel()
 	m := newInhabited(t)
-	x := onScreen(t, m.cmd("", "login", "claude"))
-	x.see("Paste the code (in the demo any will do):")
-	x.typed("code" + enter)
-	x.see("✓ Claude Code                  done   signed in demo")
-	x.ends(0)
+	tm := ttytest.Start(t, m.cmd("", "login", "claude"), 80, 24)
+	tm.Shows("Paste the code (in the demo any will do):")
+	tm.Type("code"+enter, "✓ Claude Code                  done   signed in demo")
+	ends(t, tm, 0)
 
-	x = onScreen(t, m.cmd("", "login", "codex"))
-	x.see("Press enter when it is done:")
-	x.typed(endOfInput)
-	x.see("hermes-box: codex login --device-auth ended with status 1", "hint: hermes-box login codex")
-	x.ends(1)
+	tm = ttytest.Start(t, m.cmd("", "login", "codex"), 80, 24)
+	tm.Shows("Press enter when it is done:")
+	tm.Type(endOfInput, "hermes-box: codex login --device-auth ended with status 1", "hint: hermes-box login codex")
+	ends(t, tm, 1)
 
 	out, stderr, err := m.run("login", "executor")
 	if want := m.portal + "\n◦ Executor's portal            to do  nothing connected yet\n"; err != nil || out != want {
@@ -230,33 +196,33 @@ func TestLoginAccessible(t *testing.T) {
 	for _, env := range []string{"ACCESSIBLE=1", "TERM=dumb"} {
 		t.Run(env, func(t *testing.T) {
 			m := newInhabited(t)
-			x := onScreen(t, m.cmd("", "login"), env)
-			at := x.hear(0, "Enter a number between 1 and 8: ")
-			if all := x.all(); !strings.Contains(all, "1. ◦ Claude Code                  to do  not signed in\r\n") || !strings.Contains(all, "8.   Leave") {
+			tm := ttytest.Start(t, m.cmd("", "login"), 80, 24, env)
+			tm.Hears("Enter a number between 1 and 8: ")
+			if all := tm.Output(); !strings.Contains(all, "1. ◦ Claude Code                  to do  not signed in\r\n") || !strings.Contains(all, "8.   Leave") {
 				t.Errorf("%s", all)
 			}
-			x.typed("1" + enter)
-			at = x.hear(at, "in the box: claude auth login")
-			at = x.hear(at, "Enter a number between 1 and 3: ")
-			x.typed("1" + enter)
-			at = x.hear(at, "Paste the code (in the demo any will do): ")
-			x.typed("code" + enter)
-			at = x.hear(at, "✓ Claude Code                  done   signed in demo")
-			at = x.hear(at, "Enter a number between 1 and 8: ")
-			x.typed("6" + enter)
-			at = x.hear(at, "on this machine: hermes-box setup executor")
-			at = x.hear(at, "Enter a number between 1 and 3: ")
-			x.typed("1" + enter)
-			at = x.hear(at, "Executor's token")
-			x.typed(m.token + enter)
-			at = x.hear(at, "✓ Executor's token for Hermes")
-			at = x.hear(at, "Enter a number between 1 and 8: ")
-			if all := x.all(); strings.Contains(all, m.token) || moves.MatchString(all) || env == "TERM=dumb" && strings.Contains(all, "\x1b") {
+			tm.Type("1" + enter)
+			tm.Hears("in the box: claude auth login")
+			tm.Hears("Enter a number between 1 and 3: ")
+			tm.Type("1" + enter)
+			tm.Hears("Paste the code .in the demo any will do.: ")
+			tm.Type("code" + enter)
+			tm.Hears("✓ Claude Code                  done   signed in demo")
+			tm.Hears("Enter a number between 1 and 8: ")
+			tm.Type("6" + enter)
+			tm.Hears("on this machine: hermes-box setup executor")
+			tm.Hears("Enter a number between 1 and 3: ")
+			tm.Type("1" + enter)
+			tm.Hears("Executor's token")
+			tm.Type(m.token + enter)
+			tm.Hears("✓ Executor's token for Hermes")
+			tm.Hears("Enter a number between 1 and 8: ")
+			if all := tm.Output(); strings.Contains(all, m.token) || moves.MatchString(all) || env == "TERM=dumb" && strings.Contains(all, "\x1b") {
 				t.Errorf("the token, or a sequence that moves the cursor: %q", all)
 			}
-			x.typed(endOfInput) // it of the input leaves, and runs nothing
-			x.hear(at, "2 of 6 signed in")
-			x.ends(0)
+			tm.Type(endOfInput) // it of the input leaves, and runs nothing
+			tm.Hears("2 of 6 signed in")
+			ends(t, tm, 0)
 		})
 	}
 }
@@ -266,27 +232,27 @@ func TestLoginSignals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, env string
-		until     func(*screen)
+		until     func(*ttytest.Terminal)
 	}{
-		{"list", "A=b", func(x *screen) { x.see("▸ ◦ Claude Code") }},
-		{"list in lines", "ACCESSIBLE=1", func(x *screen) { x.hear(0, "between 1 and 8: ") }},
+		{"list", "", func(tm *ttytest.Terminal) { tm.Shows("▸ ◦ Claude Code") }},
+		{"list in lines", "ACCESSIBLE=1", func(tm *ttytest.Terminal) { tm.Hears("between 1 and 8: ") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newInhabited(t)
-			x := onScreen(t, m.cmd("", "login"), c.env)
-			c.until(x)
-			x.cmd.Process.Signal(syscall.SIGTERM)
-			x.ends(130)
+			tm := ttytest.Start(t, m.cmd("", "login"), 80, 24, c.env)
+			c.until(tm)
+			tm.Signal(syscall.SIGTERM)
+			ends(t, tm, 130)
 		})
 	}
-	for _, env := range []string{"A=b", "ACCESSIBLE=1"} {
+	for _, env := range []string{"", "ACCESSIBLE=1"} {
 		t.Run("token "+env, func(t *testing.T) {
 			m := newInhabited(t)
-			x := onScreen(t, m.cmd("", "setup", "executor"), env)
-			x.hear(0, "Executor's token")
-			x.typed("half a tok")
-			x.cmd.Process.Signal(syscall.SIGTERM)
-			x.ends(130)
+			tm := ttytest.Start(t, m.cmd("", "setup", "executor"), 80, 24, env)
+			tm.Hears("Executor's token")
+			tm.Type("half a tok")
+			tm.Signal(syscall.SIGTERM)
+			ends(t, tm, 130)
 		})
 	}
 }
@@ -294,20 +260,22 @@ func TestLoginSignals(t *testing.T) {
 func TestLoginPlain(t *testing.T) {
 	t.Parallel()
 	m := newInhabited(t)
-	x := onScreen(t, m.cmd("", "login"), "NO_COLOR=1")
-	x.see("▸ ◦ Claude Code")
+	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24, "NO_COLOR=1")
+	tm.Shows("▸ ◦ Claude Code")
 	for _, colour := range []string{"\x1b[3", "\x1b[9", "\x1b[38"} {
-		if strings.Contains(x.all(), colour) {
-			t.Errorf("coloured: %q", x.all())
+		if strings.Contains(tm.Output(), colour) {
+			t.Errorf("coloured: %q", tm.Output())
 		}
 	}
 	// Small terminals: no size ends it.
 	for _, size := range [][2]int{{1, 1}, {12, 3}, {80, 9}} {
-		x.resize(size[0], size[1])
+		tm.Resize(size[0], size[1])
 	}
-	x.until(func() bool { return strings.Contains(x.text(), "↑ up") && !strings.Contains(x.text(), "Leave") }, "a part of the list")
-	x.resize(80, 24)
-	x.see("▸ ◦ Claude Code", "Leave")
-	x.typed(esc)
-	x.ends(0)
+	tm.Until("a part of the list", func(screen string) bool {
+		return strings.Contains(screen, "↑ up") && !strings.Contains(screen, "Leave")
+	})
+	tm.Resize(80, 24)
+	tm.Shows("▸ ◦ Claude Code", "Leave")
+	tm.Type(esc)
+	ends(t, tm, 0)
 }

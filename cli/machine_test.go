@@ -99,7 +99,7 @@ func (m *machine) cmd(crash string, args ...string) *exec.Cmd {
 	if args[0] == "limactl" {
 		c = exec.CommandContext(ctx, m.limactl, args[1:]...)
 	}
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGQUIT) } // so that it tells what it hangs on
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGABRT) } // which is not caught: it tells what it hangs on
 	c.WaitDelay = 5 * time.Second
 	c.Dir = m.dir
 	c.Env = append(os.Environ(), "HERMES_BOX_HOME="+filepath.Join(m.dir, "home"), "HERMES_BOX_CONFIG=", "HERMES_BOX_LIMACTL="+m.limactl,

@@ -1,118 +1,81 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
-	"io"
-	"os"
-	"os/exec"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
+	"hermes-box/tui/ttytest"
 )
 
-// terminal is a program on a terminal of its own.
-type terminal struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	tty *os.File
+// Keys.
+const (
+	enter   = "\r"
+	esc     = "\x1b"
+	up      = "\x1b[A"
+	down    = "\x1b[B"
+	backTab = "\x1b[Z"
+	ctrlC   = "\x03"
+	ctrlU   = "\x15"
+	ctrlZ   = "\x1a"
 
-	mu    sync.Mutex
-	shown bytes.Buffer
-	more  *sync.Cond
-	ended bool
-}
+	endOfInput = "\x04"
+)
 
-// onTerminal starts a command on a terminal of 100 columns.
-func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
+// ends waits for a program to end with a status, and for its terminal to be as it was.
+func ends(t *testing.T, tm *ttytest.Terminal, status int) {
 	t.Helper()
-	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
-	if err != nil {
-		t.Fatal(err)
+	if got := tm.Ends(5 * time.Second); got != status {
+		t.Errorf("status %d, want %d\n%s", got, status, tm.Text())
 	}
-	tm := &terminal{t: t, cmd: cmd, tty: tty}
-	tm.more = sync.NewCond(&tm.mu)
-	go func() {
-		_, _ = io.Copy(tm, tty)
-		tm.mu.Lock()
-		tm.ended = true
-		tm.more.Broadcast()
-		tm.mu.Unlock()
-	}()
-	t.Cleanup(func() { tty.Close() })
-	return tm
+	tm.Restored()
 }
 
-func (tm *terminal) Write(p []byte) (int, error) {
-	tm.mu.Lock()
-	defer tm.mu.Unlock()
-	tm.more.Broadcast()
-	return tm.shown.Write(p)
-}
+const (
+	// asks asks as much of a terminal as tmux and editors do.
+	asks = `printf '\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u';`
+	// fullScreen is a program that does so, and says it.
+	fullScreen = asks + `printf drawing; exec sleep 1000`
+)
 
-// expect waits for something to be shown, and forgets it and what came before.
-func (tm *terminal) expect(pattern string) string {
-	tm.t.Helper()
-	late := time.AfterFunc(time.Minute, func() { tm.cmd.Process.Signal(syscall.SIGKILL) })
-	defer late.Stop()
-	tm.mu.Lock()
-	defer tm.mu.Unlock()
-	for {
-		if at := regexp.MustCompile(pattern).FindIndex(tm.shown.Bytes()); at != nil {
-			return string(tm.shown.Next(at[1]))
-		}
-		if tm.ended {
-			tm.t.Fatalf("%s is not shown, but %q", pattern, tm.shown.String())
-		}
-		tm.more.Wait()
-	}
-}
-
-func (tm *terminal) press(keys string) {
-	if _, err := io.WriteString(tm.tty, keys); err != nil {
-		tm.t.Error(err)
-	}
-}
-
-// status waits for the end.
-func (tm *terminal) status() int {
-	err := tm.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exit.ExitCode()
-	}
-	if err != nil {
-		tm.t.Error(err)
-	}
-	return 0
-}
-
-// A VM that dies takes with it what runs in it, and whoever looks on is told.
+// A VM that dies takes with it what runs in it; whoever looks on is told, on the terminal he had.
 func TestVMDiesUnderACommand(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
-	ssh := onTerminal(t, m.cmd("", "ssh"))
-	ssh.expect(`\$ `)
-	command := onTerminal(t, m.cmd("", "exec", "--", "sh", "-c", "echo begun; exec sleep 1000"))
-	command.expect("begun")
+	ssh := ttytest.Start(t, m.cmd("", "ssh"), 100, 30)
+	ssh.Hears(`\$ `)
+	ssh.Type(fullScreen + "\r")
+	ssh.Hears("[mu]drawing")
+	command := ttytest.Start(t, m.cmd("", "exec", "--", "sh", "-c", "echo begun; exec sleep 1000"), 100, 30)
+	command.Hears("begun")
+	drawing := ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", fullScreen), 100, 30)
+	drawing.Hears("[mu]drawing")
 	m.powerOff()
-	ssh.expect("closed by remote host")
-	if status := ssh.status(); status != 255 {
-		t.Errorf("ssh ends with %d", status)
-	}
-	command.expect("connection to main lost")
-	if status := command.status(); status != exitFailed {
-		t.Errorf("exec ends with %d", status)
+	ssh.Shows("no VM is here", "connection to main lost", "hint: see whether it runs")
+	ends(t, ssh, 255)
+	for _, tm := range []*ttytest.Terminal{command, drawing} {
+		tm.Shows("connection to main lost")
+		ends(t, tm, exitFailed)
 	}
 	m.must("start", "--quiet")
 	m.wantSound("the death of its VM")
+}
+
+// Whoever ends hermes-box has his terminal back too.
+func TestEndedInTheBox(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.makeBox()
+	ssh := ttytest.Start(t, m.cmd("", "ssh"), 80, 24)
+	ssh.Hears(`\$ `)
+	ssh.Type(fullScreen + "\r")
+	for _, tm := range []*ttytest.Terminal{ssh, ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", fullScreen), 80, 24)} {
+		tm.Hears("[mu]drawing")
+		tm.Signal(syscall.SIGTERM)
+		ends(t, tm, exitInterrupted)
+	}
 }
 
 func TestTerminalInTheBox(t *testing.T) {
@@ -120,25 +83,21 @@ func TestTerminalInTheBox(t *testing.T) {
 	m := newMachine(t)
 	m.makeBox()
 
-	tm := onTerminal(t, m.cmd("", "ssh"))
-	tm.expect(`no VM is here.*\n.*guest/workspace`) // whoever attaches to a demo has to know where he is
-	tm.expect(`agent@demo:workspace\$ `)
-	tm.press("stty size\r")
-	tm.expect(`30 100`)
-	if err := pty.Setsize(tm.tty, &pty.Winsize{Rows: 40, Cols: 120}); err != nil {
-		t.Fatal(err)
-	}
-	tm.expect(`\$ `)
-	tm.press("until stty size | grep '40 120'; do :; done\r")
-	tm.expect(`\r40 120`)
-	tm.press("sh -c 'echo begun; exec cat'\r")
-	tm.expect(`\rbegun`)
-	tm.press("\x03")           // is for what runs in there, and nobody else
-	tm.expect(`\^C(.|\n)*\$ `) // a key typed while cat goes may be lost
-	tm.press("exit 7\r")
-	if status := tm.status(); status != 7 {
-		t.Errorf("ssh ends with %d", status)
-	}
+	tm := ttytest.Start(t, m.cmd("", "ssh"), 100, 30)
+	tm.Hears(`no VM is here.*\n.*guest/workspace`) // whoever attaches to a demo has to know where he is
+	tm.Hears(`agent@demo:workspace\$ `)
+	tm.Type("stty size\r")
+	tm.Hears(`30 100`)
+	tm.Resize(120, 40)
+	tm.Hears(`\$ `)
+	tm.Type("until stty size | grep '40 120'; do :; done\r")
+	tm.Hears(`\r40 120`)
+	tm.Type("sh -c 'echo begun; exec cat'\r")
+	tm.Hears(`\rbegun`)
+	tm.Type("\x03")           // is for what runs in there, and nobody else
+	tm.Hears(`\^C(.|\n)*\$ `) // a key typed while cat goes may be lost
+	tm.Type("exit 7\r")
+	ends(t, tm, 7)
 
 	// Sign in as a person would: asked, answered, proven by the box's own probes.
 	for _, step := range []struct{ args, question, answer, done string }{
@@ -146,23 +105,19 @@ func TestTerminalInTheBox(t *testing.T) {
 		{"codex login --device-auth", `Press enter.*: `, "\r", `Successfully logged in`},
 		{"hermes setup", `API key.*: `, "any\r", `Which model\?`},
 	} {
-		tm := onTerminal(t, m.cmd("", append([]string{"exec", "-t", "--"}, strings.Fields(step.args)...)...))
-		tm.expect(step.question)
-		tm.press(step.answer)
-		tm.expect(step.done)
+		tm := ttytest.Start(t, m.cmd("", append([]string{"exec", "-t", "--"}, strings.Fields(step.args)...)...), 100, 30)
+		tm.Hears(step.question)
+		tm.Type(step.answer)
+		tm.Hears(step.done)
 		if strings.HasPrefix(step.args, "hermes") {
-			tm.press("\r")
-			tm.expect(`The model is demo-model`)
+			tm.Type("\r")
+			tm.Hears(`The model is demo-model`)
 		}
-		if status := tm.status(); status != 0 {
-			t.Errorf("%s ends with %d", step.args, status)
-		}
+		ends(t, tm, 0)
 	}
 	if out := m.must("status", "--json"); strings.Contains(out, "setup-required") {
 		t.Errorf("signed in everywhere: %s", out)
 	}
-	tm = onTerminal(t, m.cmd("", "exec", "-t", "--", "sh", "-c", "test -t 0 && test -t 1 && exit 5"))
-	if status := tm.status(); status != 5 {
-		t.Errorf("a command with a terminal ends with %d", status)
-	}
+	tm = ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", "test -t 0 && test -t 1 && exit 5"), 100, 30)
+	ends(t, tm, 5)
 }

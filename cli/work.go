@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os/exec"
 	"runtime"
@@ -31,7 +32,9 @@ func (a *app) ssh() *cobra.Command {
 				return err
 			}
 			c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-			return a.passStatus(c.Run())
+			err = c.Run()
+			limactl.TakeBack(a.stdout, err)
+			return a.passStatus(cmd.Context(), b, err)
 		},
 	}
 }
@@ -54,7 +57,11 @@ stderr are passed through, and the exit status is that of the command.`,
 				return err
 			}
 			a.remote = true
-			return b.Exec(cmd.Context(), limactl.Exec{Args: args, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, TTY: tty})
+			err = b.Exec(cmd.Context(), limactl.Exec{Args: args, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, TTY: tty})
+			if tty {
+				limactl.TakeBack(a.stdout, err)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
@@ -62,14 +69,17 @@ stderr are passed through, and the exit status is that of the command.`,
 	return cmd
 }
 
-// passStatus makes the status of a process we handed the terminal to our own.
-func (a *app) passStatus(err error) error {
+// passStatus makes the status of a session in the box to our own. One that was cut off does not say so by itself.
+func (a *app) passStatus(ctx context.Context, b *ops.Box, err error) error {
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
-		a.remote = true
-		return &limactl.ExitError{Status: exit.ExitCode()}
+	if !errors.As(err, &exit) || exit.ExitCode() <= 0 {
+		return err
 	}
-	return err
+	if exit.ExitCode() == limactl.Lost && ctx.Err() == nil {
+		a.printError("ssh", &limactl.TransportError{Instance: b.Name(), Started: true})
+	}
+	a.remote = true
+	return &limactl.ExitError{Status: exit.ExitCode()}
 }
 
 func (a *app) open() *cobra.Command {

@@ -89,7 +89,6 @@ func (r *rehearsed) lima() string { return filepath.Join(r.dir, "home", "lima") 
 func (r *rehearsed) demo(faults string, args ...string) *exec.Cmd {
 	c := exec.Command(r.program, append([]string{"--demo"}, args...)...)
 	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+r.dir, "HERMES_BOX_DEMO_PACE=0", "HERMES_BOX_DEMO_FAULTS="+faults)
-	c.Env = append(c.Env, ttytest.Env...)
 	return c
 }
 

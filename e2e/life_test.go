@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
-
 	"hermes-box/ops"
+	"hermes-box/tui/ttytest"
 )
 
 const sentinel = "/data/home/agent/workspace/sentinel"
@@ -86,9 +85,9 @@ func killVM(t *testing.T, l *lab) {
 // attach drives `hermes-box ssh` on a pty, twice.
 func attach(t *testing.T, l *lab) {
 	l.inBox(t, "rm", "-f", "/workspace/where")
-	first := l.terminal(t)
-	first.wait(t, "main")
-	first.typed(t, "pwd > where; echo $TMUX > tmux; HB_MARK=kept\r")
+	first := l.attached(t)
+	first.Hears("main")
+	first.Type("pwd > where; echo $TMUX > tmux; HB_MARK=kept\r")
 	l.until(t, "the shell in tmux has run", "test", "-s", "/workspace/tmux")
 	if got := strings.TrimSpace(l.inBox(t, "cat", "/workspace/where")); got != "/workspace" && got != "/home/agent/workspace" {
 		t.Errorf("ssh lands in %q", got)
@@ -96,16 +95,24 @@ func attach(t *testing.T, l *lab) {
 	if got := strings.TrimSpace(l.inBox(t, "tmux", "display-message", "-p", "-t", "main", "#S")); got != "main" {
 		t.Errorf("the session is %q", got)
 	}
-	first.typed(t, "\x02d") // detach
-	if status := first.end(t); status != 0 {
+	first.Type("\x02d") // detach
+	if status := first.Ends(time.Minute); status != 0 {
 		t.Errorf("detaching ends with %d", status)
 	}
-	second := l.terminal(t)
-	second.wait(t, "main")
-	second.typed(t, "echo $HB_MARK > mark\r")
+	second := l.attached(t)
+	second.Hears("main")
+	second.Type("echo $HB_MARK > mark\r")
 	l.until(t, "the same shell is back", "grep", "-q", "kept", "/workspace/mark")
-	second.typed(t, "\x02d")
-	second.end(t)
+	second.Type("\x02d")
+	second.Ends(time.Minute)
+}
+
+// attached is a terminal with hermes-box ssh on it.
+func (l *lab) attached(t *testing.T) *ttytest.Terminal {
+	t.Helper()
+	term := ttytest.Start(t, l.cmd(t, l.root, "ssh"), 120, 40)
+	term.Patience = 2 * time.Minute
+	return term
 }
 
 // until waits for a command in the box to succeed.
@@ -117,78 +124,5 @@ func (l *lab) until(t *testing.T, what string, args ...string) {
 			t.Fatalf("waited in vain: %s", what)
 		}
 		time.Sleep(time.Second)
-	}
-}
-
-// terminal is hermes-box ssh on a pty.
-type terminal struct {
-	pty  *os.File
-	read chan string // all output so far, each time some comes
-	done chan error
-}
-
-func (l *lab) terminal(t *testing.T) *terminal {
-	t.Helper()
-	c := l.cmd(t, l.root, "ssh")
-	c.Env = append(c.Env, "TERM=xterm-256color")
-	f, err := pty.StartWithSize(c, &pty.Winsize{Rows: 40, Cols: 120})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	term := &terminal{pty: f, read: make(chan string, 1), done: make(chan error, 1)}
-	go func() {
-		var all []byte
-		buf := make([]byte, 32<<10)
-		for {
-			n, err := f.Read(buf)
-			all = append(all, buf[:n]...)
-			select {
-			case <-term.read:
-			default:
-			}
-			term.read <- string(all)
-			if err != nil {
-				term.done <- c.Wait()
-				return
-			}
-		}
-	}()
-	return term
-}
-
-func (term *terminal) wait(t *testing.T, text string) {
-	t.Helper()
-	bound := time.After(2 * time.Minute)
-	seen := ""
-	for !strings.Contains(seen, text) {
-		select {
-		case seen = <-term.read:
-		case <-bound:
-			t.Fatalf("the terminal never showed %q: %q", text, seen)
-		}
-	}
-}
-
-func (term *terminal) typed(t *testing.T, keys string) {
-	t.Helper()
-	if _, err := term.pty.WriteString(keys); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// end waits for hermes-box to end and gives its status.
-func (term *terminal) end(t *testing.T) int {
-	t.Helper()
-	select {
-	case err := <-term.done:
-		if err == nil {
-			return 0
-		}
-		t.Log(err)
-		return 1
-	case <-time.After(time.Minute):
-		t.Fatal("hermes-box ssh does not end")
-		return -1
 	}
 }

@@ -29,7 +29,12 @@ func (c *Client) Attach(ctx context.Context, instance string, first Exec, comman
 	}
 	cmd := exec.CommandContext(ctx, program, options...)
 	cmd.Env = c.env
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that ssh puts the terminal back
-	cmd.WaitDelay = grace
+	politely(cmd)
 	return cmd, nil
+}
+
+// politely asks an ssh that has our terminal to end when its context does, so that it puts the terminal back.
+func politely(cmd *exec.Cmd) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
 }

@@ -159,7 +159,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	if e.TTY {
 		out.alive = func() { watch.Stop() } // there are no signs of life
 		cmd.Stdin = e.Stdin
-		cmd.WaitDelay = grace
+		politely(cmd)
 	} else {
 		detach(cmd)
 	}

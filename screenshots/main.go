@@ -90,7 +90,7 @@ func (s *studio) end() error {
 	for _, do := range s.cleanups {
 		do()
 	}
-	c := s.cmd(nil, "destroy", "--force")
+	c := s.cmd("destroy", "--force")
 	text, err := c.CombinedOutput()
 	if err != nil && !strings.Contains(string(text), "does not exist") {
 		return fmt.Errorf("destroy the demo in %s: %w: %s", s.dir, err, text)
@@ -98,24 +98,23 @@ func (s *studio) end() error {
 	return os.RemoveAll(s.dir)
 }
 
-// cmd is the program on the demo, with variables of the environment.
-func (s *studio) cmd(env []string, args ...string) *exec.Cmd {
+// cmd is the program on the demo.
+func (s *studio) cmd(args ...string) *exec.Cmd {
 	c := exec.Command(s.program, append([]string{"--demo"}, args...)...)
 	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+s.dir, "HERMES_BOX_DEMO_FAULTS=", "HERMES_BOX_DEMO_PACE=0")
-	c.Env = append(append(append(c.Env, ttytest.Env...), "COLORTERM=truecolor"), env...)
 	return c
 }
 
 // must runs a verb.
-func (s *studio) must(env []string, args ...string) {
-	if out, err := s.cmd(env, args...).CombinedOutput(); err != nil {
+func (s *studio) must(args ...string) {
+	if out, err := s.cmd(args...).CombinedOutput(); err != nil {
 		s.Fatalf("%s: %w: %s", strings.Join(args, " "), err, out)
 	}
 }
 
-// open is the dashboard on a terminal of that size.
+// open is the dashboard on a terminal of that size, with variables of the environment.
 func (s *studio) open(w, h int, env ...string) *ttytest.Terminal {
-	return ttytest.Start(s, s.cmd(env), w, h)
+	return ttytest.Start(s, s.cmd(), w, h, append(env, "COLORTERM=truecolor")...)
 }
 
 // shoot takes the picture of a screen that has come to rest.

@@ -115,7 +115,7 @@ func (s *studio) play() {
 		d.Ends(patience)
 	}
 
-	s.must(nil, "stop")
+	s.must("stop")
 	d = s.open(80, 24)
 	d.Shows("○ stopped")
 	s.shoot("stopped", d, dark)

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"hermes-box/limactl"
 	"hermes-box/ops/fault"
 )
 
@@ -85,11 +86,8 @@ func (m *model) detached(msg detachMsg) tea.Cmd {
 }
 
 // A session that somebody has worked in ends with the status of the last command there: nothing has failed. One that
-// ends at once has, and so has one whose connection was lost, which ssh tells by its status.
-const (
-	lost   = 255
-	atOnce = 3 * time.Second
-)
+// ends at once has, and so has one whose connection was lost.
+const atOnce = 3 * time.Second
 
 // handover runs a command on the terminal that the dashboard has let go of. What it says last stays on the screen when it
 // fails, until a key is pressed: the dashboard would draw over it.
@@ -115,18 +113,23 @@ func (h *handover) SetStderr(w io.Writer) { h.Stderr = io.MultiWriter(w, &h.said
 func (h *handover) Run() error {
 	begun := time.Now()
 	err := h.Cmd.Run()
+	limactl.TakeBack(h.out, err)
 	var exit *exec.ExitError
-	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != lost && time.Since(begun) > atOnce
+	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != limactl.Lost && time.Since(begun) > atOnce
 	if err == nil || h.used || h.ctx.Err() != nil {
 		return err
 	}
-	untilRead(h.ctx, h.in, h.out, "the session has failed")
+	what := "the session has failed"
+	if said := clean(h.said.String()); said != "" { // perhaps on a screen that the session has taken with it
+		what += ": " + said[strings.LastIndex(said, "\n")+1:]
+	}
+	untilRead(h.ctx, h.in, h.out, what)
 	return err
 }
 
 // untilRead leaves what is on the terminal there until a key is pressed.
 func untilRead(ctx context.Context, in io.Reader, out io.Writer, what string) {
-	fmt.Fprintf(out, "\r\nhermes-box: %s; enter goes back to the dashboard ", what)
+	fmt.Fprintf(out, "\r\nhermes-box: %s\r\nenter goes back to the dashboard ", what)
 	pressed := make(chan struct{})
 	go func() {
 		_, _ = in.Read(make([]byte, 1024))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/ops"
@@ -225,3 +226,14 @@ func key(name string) tea.KeyPressMsg {
 	}
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
+
+func sized(w, h int) tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
+
+// on is a dashboard of that box, its first answer taken in.
+func on(f *fake) *model {
+	m := testModel(f, 80, 24)
+	drain(m, tea.Batch(m.look(), m.ask()))
+	return m
+}
+
+func screen(m *model) string { return ansi.Strip(m.frame()) }

@@ -96,3 +96,29 @@ func TestLogOfAFile(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// The log below the details of a component is read as long as it is shown, and no longer.
+func TestDetailsReadTheLog(t *testing.T) {
+	for _, leave := range []string{"esc", "d", "v"} {
+		f := withStatus(running())
+		m := on(f)
+		press(m, "G", "enter")
+		if m.logs.source != "executor" || m.logs.cancel == nil {
+			t.Fatalf("the log of executor is not read: %s", m.logs.source)
+		}
+		if press(m, leave); m.logs.cancel != nil {
+			t.Errorf("%s leaves it reading", leave)
+		}
+	}
+}
+
+// Ten thousand lines: drawn once, then a scroll costs a screen, not the log.
+func BenchmarkLongLog(b *testing.B) {
+	m := testModel(withStatus(running()), 120, 40)
+	m.view, m.logs.lines, m.logs.wrap = onLogs, manyLines(logLines), true
+	m.frame()
+	for b.Loop() {
+		press(m, "k")
+		m.frame()
+	}
+}

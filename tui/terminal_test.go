@@ -53,9 +53,8 @@ func misbehaving(name string) Box {
 }
 
 func dashboardOn(t testing.TB, name string) *ttytest.Terminal {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), ttytest.Env...), fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
-	return ttytest.Start(t, cmd, 80, 24)
+	t.Helper()
+	return ttytest.Start(t, exec.Command(os.Args[0]), 80, 24, fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 }
 
 // A key is never behind a flood of events.

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"hermes-box/tui/ttytest"
+)
+
+var colour = regexp.MustCompile(`\x1b\[(?:[0-9]+;)*(?:3[0-8]|4[0-8]|9[0-7])[;m]`)
+
+// The flags and the variables that say how it looks.
+func TestDashboardLooks(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	for _, c := range []struct {
+		flag, env string
+		shows     string
+		coloured  bool
+	}{
+		{"--quiet", "NO_COLOR=", "○ stopped", true},
+		{"--quiet", "NO_COLOR=1", "○ stopped", false},
+		{"--quiet", "HERMES_BOX_THEME=dark", "○ stopped", true},
+		{"--quiet", "HERMES_BOX_THEME=light", "○ stopped", true},
+		{"--color=never", "NO_COLOR=", "○ stopped", false},
+		{"--color=always", "NO_COLOR=1", "○ stopped", true},
+		{"--ascii", "NO_COLOR=", "o stopped", true},
+		{"--quiet", "LANG=C", "o stopped", true},
+	} {
+		d := ttytest.Start(t, m.cmd("", c.flag), 80, 24, c.env)
+		d.Shows(c.shows)
+		if i := strings.IndexFunc(d.Text(), func(r rune) bool { return r > 0x7e }); i >= 0 && c.shows == "o stopped" {
+			t.Errorf("%s %s: %.8q", c.flag, c.env, d.Text()[i:])
+		}
+		d.Type("q")
+		ends(t, d, 0)
+		if got := colour.MatchString(d.Output()); got != c.coloured {
+			t.Errorf("%s %s: colour %v", c.flag, c.env, got)
+		}
+	}
+}
+
+func TestDashboardKnowsItsThemes(t *testing.T) {
+	d := newMachine(t).dashboard("pink", "HERMES_BOX_THEME=pink")
+	ends(t, d, exitUsage)
+	if !strings.Contains(d.Output(), "ansi, dark or light") {
+		t.Error(d.Output())
+	}
+}
+
+// A terminal that can do nothing gets the status as text.
+func TestDashboardOnADumbTerminal(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	for env, escapes := range map[string]bool{"TERM=dumb": false, "ACCESSIBLE=1": true} {
+		d := m.dashboard("○ stopped", env)
+		ends(t, d, 0)
+		if out := d.Output(); strings.Contains(out, "\x1b[?") || strings.Contains(out, "\x1b") != escapes {
+			t.Errorf("%s: %q", env, out)
+		}
+	}
+}

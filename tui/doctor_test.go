@@ -1,0 +1,35 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+)
+
+// Doctor ends at the first check that fails, unless the person is elsewhere.
+func TestDoctorSelectsWhatFails(t *testing.T) {
+	f := withStatus(running())
+	f.checks = lackingHost()
+	m := on(f)
+	drain(m, press(m, "d"))
+	if s := screen(m); !strings.Contains(s, "▸ ✗ fail") {
+		t.Error(s)
+	}
+	drain(m, press(m, "g", "j"))
+	at := m.doctor.checks.list.at
+	drain(m, press(m, "r"))
+	if m.doctor.checks.list.at != at {
+		t.Errorf("it has moved from %d to %d", at, m.doctor.checks.list.at)
+	}
+}
+
+// Checks of an earlier look are not shown as those of now.
+func TestDoctorLooksEachTime(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	drain(m, press(m, "d"))
+	drain(m, press(m, "esc"))
+	drain(m, press(m, "d"))
+	if n := strings.Count(strings.Join(f.asked, " "), "doctor"); n != 2 {
+		t.Errorf("the box was looked at %d times", n)
+	}
+}

@@ -1,0 +1,56 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"hermes-box/ops"
+)
+
+func TestFeedPaces(t *testing.T) {
+	f := newFeed[int](nil)
+	ctx := t.Context()
+	go func() {
+		for i := range 10_000 {
+			f.push(i)
+		}
+		f.end(errors.New("over"))
+	}()
+	begun, batches, n := time.Now(), 0, 0
+	for {
+		b := f.next(ctx)
+		batches++
+		for _, v := range b.items {
+			if v != n {
+				t.Fatalf("%d comes after %d", v, n-1)
+			}
+			n++
+		}
+		if b.ended {
+			if n != 10_000 || b.err == nil {
+				t.Errorf("%d of 10000, %v", n, b.err)
+			}
+			break
+		}
+	}
+	if most := int(time.Since(begun)/feedPace) + 2; batches > most {
+		t.Errorf("%d batches in %v", batches, time.Since(begun))
+	}
+}
+
+func TestMergeEvents(t *testing.T) {
+	var q []ops.Event
+	for i := range 1000 {
+		q = mergeEvents(q, ops.Event{Kind: ops.Bytes, Step: "fetch", Done: int64(i)})
+		q = mergeEvents(q, ops.Event{Kind: ops.Bytes, Step: "image", Done: int64(i)})
+	}
+	if len(q) != 2 || q[0].Done != 999 {
+		t.Errorf("%d events are left of 2000", len(q))
+	}
+	q = mergeEvents(q, ops.Event{Kind: ops.Done, Step: "fetch"})
+	q = mergeEvents(q, ops.Event{Kind: ops.Bytes, Step: "fetch", Done: 5})
+	if len(q) != 4 || q[2].Kind != ops.Done {
+		t.Errorf("bytes overtake the end of a step: %v", q)
+	}
+}

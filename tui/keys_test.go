@@ -1,0 +1,214 @@
+package tui
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// What keys do, from one state to the next: what is then on the screen, and what the box was asked for.
+func TestKeys(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		box   *fake
+		keys  string
+		shows string // on the screen
+		hides string
+		asked string // of the box; "!" begins what must not have been
+	}{
+		{"down moves", withStatus(running()), "j j", "▸ claude", "▸ node", ""},
+		{"the selection stops at the end", withStatus(running()), "j j j j j j j j j", "▸ executor", "", ""},
+		{"enter opens the details", withStatus(running()), "j j j enter", "desired    0.171.0", "next ──", ""},
+		{"esc comes back to the same", withStatus(running()), "j j j enter esc", "▸ codex", "", ""},
+		{"drift", withStatus(running()), "v", "needs an update, 148 MiB to fetch", "", ""},
+		{"a key that cannot be pressed says why", withStatus(running()), "s", "start: the box runs already", "", "!start"},
+		{"and the next key takes that away", withStatus(running()), "s j", "▸ uv", "runs already", "!start"},
+		{"attach to a stopped box", withStatus(off("stopped")), "a", "attach: the box is stopped: s starts it", "", "!attach"},
+		{"nobody signs in to a stopped box", withStatus(off("stopped")), "w", "sign in: the box is stopped: s starts it", "", "!login"},
+		{"the details say what to type", withStatus(running()), "j j enter", "hermes-box exec -t -- claude auth login", "", ""},
+		{"a suggestion by its number", withStatus(running()), "2", "needs an update", "", ""},
+		{"start begins at once", withStatus(off("stopped")), "s", "start", "", "start"},
+		{"stop asks", withStatus(running()), "S", "Stop main?", "", "!stop"},
+		{"enter is no", withStatus(running()), "S enter", "▸ node", "Stop main?", "!stop"},
+		{"any other key is no answer", withStatus(running()), "S t a", "Stop main?", "", "!stop"},
+		{"y is yes", withStatus(running()), "S y", "", "Stop main?", "stop:false"},
+		{"marked, enter is yes", withStatus(running()), "S tab enter", "", "Stop main?", "stop:false"},
+		{"by force", withStatus(off("degraded")), "K y", "", "", "stop:true"},
+		{"destroy wants the name", withStatus(running()), "X enter", "the name is main", "", "!destroy"},
+		{"y is not the name", withStatus(running()), "X y enter", "that is not its name: it is called main", "", "!destroy"},
+		{"another name", withStatus(running()), "X m a i n 2 enter", "that is not its name", "", "!destroy"},
+		{"its name", withStatus(running()), "X m a i n enter", "", "Destroy main", "destroy"},
+		{"esc keeps it", withStatus(running()), "X m a i n esc", "▸ node", "Destroy main", "!destroy"},
+		{"the first key of all makes the box", noBox(), "enter", "", "", "create"},
+		{"c makes it too", noBox(), "c", "", "", "create"},
+		{"not without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "make the box: there is no config yet", "", "!create"},
+		{"not where it is", withStatus(running()), "c", "create: the box exists", "", "!create"},
+		{"what another command is making is not made", busyBox(), "c", "another hermes-box is at work", "", "!create"},
+		{"logs of the selected component", withStatus(running()), "j j j j j l", "▸ executor", "", "logs:executor"},
+		{"operations when the box is off", withStatus(off("stopped")), "l", "▸ operations", "", "logs:operations"},
+		{"the next log", withStatus(off("stopped")), "l tab", "▸ commands", "", "logs:commands"},
+		{"nothing to attach to", noBox(), "a", "attach: there is no box yet", "", "!attach"},
+		{"a key of another view", withStatus(running()), "tab", "next log: not in this view", "", ""},
+		{"the portal", withStatus(running()), "p", "http://127.0.0.1:4788/", "", "open:executor"},
+		{"that of hermes", withStatus(running()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
+		{"none of a stopped box", withStatus(off("stopped")), "p", "portal: the box does not run", "", "!open"},
+		{"doctor", withStatus(running()), "d", "checks, none fails", "", "doctor"},
+		{"the palette by a synonym", withStatus(running()), ": d e l e t e enter", "Destroy main", "command ──", ""},
+		{"the palette by another", withStatus(running()), ": d i a g n enter", "doctor", "", "doctor"},
+		{"the palette says why not", withStatus(off("stopped")), ": s s h enter", "attach: the box is stopped", "", "!attach"},
+		{"what nothing is called", withStatus(running()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
+		{"esc leaves the palette", withStatus(running()), ": x esc", "▸ node", "command ──", ""},
+		{"help runs what is chosen", withStatus(running()), "? l o g s enter", "log of hermes", "keys ──", "logs:hermes"},
+		{"? closes help", withStatus(running()), "? ?", "▸ node", "keys ──", ""},
+		{"there was no error", withStatus(running()), "e", "last error: there was none", "", ""},
+		{"nothing is under way", withStatus(running()), "o", "operation: nothing is under way", "", ""},
+		{"the mouse is given back", withStatus(running()), "m", "the mouse selects text", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := on(c.box)
+			for _, k := range strings.Fields(c.keys) {
+				drain(m, press(m, k))
+			}
+			s := screen(m)
+			if c.shows != "" && !strings.Contains(s, c.shows) {
+				t.Errorf("it does not show %q:\n%s", c.shows, s)
+			}
+			if c.hides != "" && strings.Contains(s, c.hides) {
+				t.Errorf("it shows %q:\n%s", c.hides, s)
+			}
+			if not, ok := strings.CutPrefix(c.asked, "!"); ok && c.box.did(not) || !ok && !c.box.did(c.asked) {
+				t.Errorf("asked %v, not as %q", c.box.asked, c.asked)
+			}
+		})
+	}
+}
+
+func busyBox() *fake {
+	st := off("starting")
+	st.Busy = "create is under way"
+	f := withStatus(st)
+	f.known.Ready = false
+	return f
+}
+
+func TestPaletteHasNamesBeforeOtherWords(t *testing.T) {
+	m := on(withStatus(running()))
+	press(m, ":", "s", "t")
+	s := screen(m)
+	if start, operation := strings.Index(s, " start "), strings.Index(s, " operation "); start < 0 || operation >= 0 && operation < start { // its words have "steps"
+		t.Error(s)
+	}
+}
+
+func TestMouse(t *testing.T) {
+	for _, w := range []int{60, 80, 120} {
+		m := on(withStatus(running()))
+		m.update(sized(w, 24))
+		row := slices.IndexFunc(strings.Split(screen(m), "\n"), func(line string) bool { return strings.Contains(line, "codex ") })
+		m.update(tea.MouseClickMsg{X: w - 10, Y: row, Button: tea.MouseLeft})
+		if !strings.Contains(screen(m), "▸ codex") {
+			t.Errorf("a click on line %d does not select codex:\n%s", row, screen(m))
+		}
+		m.update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+		if !strings.Contains(screen(m), "▸ node") {
+			t.Errorf("the wheel does not move:\n%s", screen(m))
+		}
+		if press(m, "m"); m.View().MouseMode != tea.MouseModeNone {
+			t.Error("m does not give the mouse back")
+		}
+	}
+}
+
+// In a terminal too small to show what would be done, nothing is.
+func TestNothingIsDoneUnseen(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	m.update(sized(40, 10))
+	drain(m, press(m, "S", "y", "X"))
+	if m.dialog != nil || f.did("stop") {
+		t.Error("something is done that cannot be seen")
+	}
+	if press(m, "q") == nil || m.ctx.Err() == nil {
+		t.Error("q does not leave")
+	}
+}
+
+// However long what is said of it, the name can be typed.
+func TestDialogKeepsItsAnswer(t *testing.T) {
+	f := withStatus(running())
+	f.known.Config = "/srv/" + strings.Repeat("a-long-directory/", 30) + "hermes-box.yaml"
+	m := on(f)
+	m.update(sized(60, 16))
+	press(m, "X", "m", "a")
+	if s := screen(m); !strings.Contains(s, "> ma") || !strings.Contains(s, "enter destroy") {
+		t.Error(s)
+	}
+}
+
+func TestGraceHasAnEnd(t *testing.T) {
+	g := newGrace(noon)
+	at := noon
+	for at.Sub(noon) < quietLimit {
+		at = at.Add(100 * time.Millisecond)
+		if at.Sub(noon) <= quietLimit && !g.deaf(at) {
+			t.Fatalf("heard after %v of a held key", at.Sub(noon))
+		}
+	}
+	if g.deaf(at.Add(100 * time.Millisecond)) {
+		t.Error("deaf for ever while a key is held")
+	}
+}
+
+// One key means one thing in a place, and everything that can be done says what it does.
+func TestBindings(t *testing.T) {
+	ids := map[string]bool{}
+	for at := onFirst; at <= onDoctor; at <<= 1 {
+		seen := map[string]string{}
+		for _, b := range bindings() {
+			for _, k := range b.keys {
+				if b.in&at != 0 && seen[k] != "" {
+					t.Errorf("%s is %s and %s in place %b", k, seen[k], b.id, at)
+				} else if b.in&at != 0 {
+					seen[k] = b.id
+				}
+			}
+		}
+		for _, want := range []string{"quit", "help", "palette", "suspend"} {
+			if !slices.Contains(mapValues(seen), want) {
+				t.Errorf("%s has no key in place %b", want, at)
+			}
+		}
+	}
+	for _, b := range bindings() {
+		if ids[b.id] || b.do == nil || b.effect == "" || b.label == "" || len(b.keys) == 0 || b.in == 0 {
+			t.Errorf("%+v", b)
+		}
+		ids[b.id] = true
+		if (b.id == "destroy" || b.id == "force-stop") && strings.ToLower(b.keys[0]) == b.keys[0] {
+			t.Errorf("%s destroys, and is no capital", b.id)
+		}
+	}
+}
+
+func mapValues(m map[string]string) (all []string) {
+	for _, v := range m {
+		all = append(all, v)
+	}
+	return all
+}
+
+// The README lists the keys as the table has them.
+func TestReadmeKeys(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), Keys()) {
+		t.Errorf("README.md does not hold the keys as they are:\n%s", Keys())
+	}
+}

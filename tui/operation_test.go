@@ -1,0 +1,144 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// held is a create that goes on until the test ends it, or it is canceled.
+func held(f *fake) (end chan error) {
+	end = make(chan error)
+	f.run = func(ctx context.Context, sink ops.Sink) error {
+		sink(ops.Event{Time: noon, Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "boot", Title: "boot the VM"}}})
+		sink(ops.Event{Time: noon, Kind: ops.Started, Step: "boot", Title: "boot the VM"})
+		select {
+		case err := <-end:
+			return err
+		case <-ctx.Done():
+			return fault.New(fault.Interrupted, "create was interrupted")
+		}
+	}
+	return end
+}
+
+// settle takes in what an operation has told until it has ended.
+func settle(t *testing.T, m *model) {
+	t.Helper()
+	for !m.op.ended {
+		b := m.op.feed.next(t.Context())
+		m.progressed(b)
+		if b.ended && !m.op.ended {
+			t.Fatal("the operation has not ended with its feed")
+		}
+	}
+}
+
+func TestQuitDuringAnOperation(t *testing.T) {
+	f := noBox()
+	end := held(f)
+	m := on(f)
+	press(m, "enter", "q")
+	if !strings.Contains(screen(m), "Leave while the create is under way?") {
+		t.Fatal(screen(m))
+	}
+	if press(m, "enter"); m.dialog != nil || m.ctx.Err() != nil {
+		t.Fatal("enter has left")
+	}
+	press(m, "q")
+	if cmd := press(m, "y"); cmd == nil || m.ctx.Err() == nil || !m.op.canceled {
+		t.Fatal("y has not left, or has left the operation")
+	}
+	settle(t, m)
+	close(end)
+	if fault.CodeOf(m.op.err) != fault.Interrupted {
+		t.Error(m.op.err)
+	}
+}
+
+// Whoever puts a failed create away is told whether the machine has all it needs, also in a demo, which begins with it.
+func TestChecksAfterAFailedCreate(t *testing.T) {
+	f := noBox()
+	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
+	m := testModel(f, 80, 24)
+	m.create = true
+	drain(m, m.Init())
+	settle(t, m)
+	now := noon.Add(time.Minute)
+	m.now = func() time.Time { return now }
+	drain(m, press(m, "enter"))
+	if s := screen(m); !strings.Contains(s, "✓ has all it needs") {
+		t.Error(s)
+	}
+}
+
+func TestStepProgressCutsNoNumber(t *testing.T) {
+	m := testModel(noBox(), 80, 24)
+	s := &step{detail: "claude smoke", begun: noon.Add(-1200 * time.Millisecond)}
+	for w, want := range map[int]string{19: "claude smoke · 1.0s", 18: "claude smoke"} {
+		if got := ansi.Strip(m.stepProgress(s, w)); got != want {
+			t.Errorf("%d cells: %q", w, got)
+		}
+	}
+}
+
+// What is put back after a failure is not where it failed.
+func TestStepStaysWhereItFailed(t *testing.T) {
+	o := &operation{}
+	for _, e := range []ops.Event{
+		{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "install", Title: "install"}}},
+		{Kind: ops.Started, Step: "install", Title: "install"},
+		{Kind: ops.Phase, Step: "install", Component: "executor", Phase: protocol.PhaseHealth, State: protocol.Failed},
+		{Kind: ops.Phase, Step: "install", Component: "executor", Phase: protocol.PhaseActivate, State: protocol.Undone},
+		{Kind: ops.Failed, Step: "install", Title: "install", Error: "no"},
+	} {
+		o.apply(e)
+	}
+	if got := o.steps[0].detail; got != "executor health" {
+		t.Errorf("it failed at %q", got)
+	}
+}
+
+// The clock of an operation stops while nobody looks, and there is only one.
+func TestPulse(t *testing.T) {
+	m := on(noBox())
+	creating(9, nil)(m)
+	var due []tea.Msg
+	m.after = func(_ time.Duration, msg tea.Msg) tea.Cmd {
+		if _, ok := msg.(pulseMsg); ok {
+			due = append(due, msg)
+		}
+		return nil
+	}
+	m.pulse()
+	m.update(tea.BlurMsg{})
+	m.update(tea.FocusMsg{}) // before the first was due
+	for range 3 {
+		all := due
+		due = nil
+		for _, msg := range all {
+			m.update(msg)
+		}
+		if len(due) != 1 {
+			t.Fatalf("%d pulses", len(due))
+		}
+	}
+	m.update(tea.BlurMsg{})
+	msg := due[0]
+	due = nil
+	if m.update(msg); len(due) != 0 {
+		t.Error("it beats unseen")
+	}
+	if m.update(tea.FocusMsg{}); len(due) != 1 {
+		t.Error("it does not beat again")
+	}
+}

@@ -1,0 +1,106 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// An operation that fails while another view is shown is told all the same, and its question is taken back.
+func TestFailureElsewhere(t *testing.T) {
+	f := noBox()
+	end := held(f)
+	m := on(f)
+	press(m, "enter", "q")
+	press(m, "n", "esc", "o", "x")
+	if m.dialog == nil {
+		t.Fatal(screen(m))
+	}
+	press(m, "n", "esc")
+	end <- fault.New(fault.ExternalFailed, "no room is left").Hint("make room").Detail("output", "write: ENOSPC")
+	settle(t, m)
+	if s := screen(m); !strings.Contains(s, "no room is left") || !strings.Contains(s, "hint: make room") || !strings.Contains(s, "ENOSPC") {
+		t.Fatal(s)
+	}
+	// Keys in flight are no answer; after some quiet, they are.
+	now := noon
+	m.now = func() time.Time { return now }
+	for range 3 {
+		now = now.Add(200 * time.Millisecond)
+		if press(m, "enter"); m.failure == nil {
+			t.Fatal("a key in flight has closed it")
+		}
+	}
+	now = now.Add(quiet)
+	if press(m, "enter"); m.failure != nil {
+		t.Fatal("it does not close")
+	}
+	if press(m, "e"); m.failure == nil {
+		t.Fatal("e does not show it again")
+	}
+	if press(m, "esc"); m.failure != nil {
+		t.Fatal("shown again it opened by a key, and waits all the same")
+	}
+}
+
+// The end of an operation is told where the person is.
+func TestSuccessElsewhere(t *testing.T) {
+	f := withStatus(off("stopped"))
+	end := held(f)
+	m := on(f)
+	press(m, "s", "esc")
+	end <- nil
+	settle(t, m)
+	if s := screen(m); !strings.Contains(s, "main is running") {
+		t.Error(s)
+	}
+}
+
+// The end of a long operation is announced where nobody looks; of a short one, or to somebody who does, it is not.
+func TestLongOperationsAreAnnounced(t *testing.T) {
+	for _, c := range []struct {
+		took    time.Duration
+		blurred bool
+		want    bool
+	}{{time.Minute, true, true}, {time.Second, true, false}, {time.Minute, false, false}} {
+		m := on(noBox())
+		creating(9, nil)(m)
+		m.op.begun, m.poll.blurred = noon.Add(-c.took), c.blurred
+		raw := false
+		msgs, _ := m.progressed(batch[ops.Event]{from: m.op.feed, ended: true})().(tea.BatchMsg)
+		for _, cmd := range msgs {
+			if cmd == nil {
+				continue
+			}
+			if r, ok := cmd().(tea.RawMsg); ok {
+				raw = strings.Contains(fmt.Sprint(r.Msg), "\a") && strings.Contains(fmt.Sprint(r.Msg), "create of main done")
+			}
+		}
+		if raw != c.want {
+			t.Errorf("%+v: announced %v", c, raw)
+		}
+	}
+}
+
+// What was on the screen unread is left in the terminal.
+func TestUnreadErrorIsTold(t *testing.T) {
+	m := on(noBox())
+	creating(9, fault.New(fault.HealthFailed, "smoke failed").Hint("look at the log"))(m)
+	m.lastFailure = &failure{err: m.op.err}
+	var out strings.Builder
+	m.tellUnread(&out)
+	if out.String() != "hermes-box: smoke failed\nhint: look at the log\n" {
+		t.Errorf("%q", out.String())
+	}
+	out.Reset()
+	press(m, "enter")
+	if m.tellUnread(&out); out.String() != "" {
+		t.Errorf("read, and told again: %q", out.String())
+	}
+}

@@ -1,0 +1,80 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/ops"
+)
+
+// Refreshing moves neither selection nor scroll; a box that is gone is not shown any more.
+func TestRefreshKeepsThePlace(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	press(m, "j", "j", "j")
+	st := running()
+	st.Guest.Load = 3
+	f.status = func(context.Context) (*ops.Status, error) { return st, nil }
+	drain(m, m.ask())
+	if s := screen(m); !strings.Contains(s, "▸ codex") || !strings.Contains(s, "75 %") {
+		t.Error(s)
+	}
+	f.known.Exists, f.known.Ready = false, false
+	f.known.Status = &ops.Status{Box: "main", State: "absent"}
+	drain(m, m.look())
+	if s := screen(m); !strings.Contains(s, "A box is a virtual machine") {
+		t.Error(s)
+	}
+}
+
+// A failed or hanging question leaves what was known, and it grows old before one's eyes.
+func TestStaleIsToldApart(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	now := noon
+	m.now = func() time.Time { return now }
+	f.status = func(ctx context.Context) (*ops.Status, error) { return nil, errors.New("no") }
+	now = now.Add(time.Minute)
+	drain(m, m.ask())
+	if m.live == nil {
+		t.Fatal("a failed question has thrown away the last answer")
+	}
+	if m.ask() == nil { // and is not answered
+		t.Fatal("not asked")
+	}
+	now = now.Add(time.Minute)
+	if s := screen(m); !strings.Contains(s, "no answer from the box for 1m") || !strings.Contains(s, "as seen 2m ago") {
+		t.Error(s)
+	}
+	if m.ask() != nil {
+		t.Error("asked twice at the same time")
+	}
+}
+
+func TestPollingSlowsAndStops(t *testing.T) {
+	m := on(withStatus(running()))
+	for range 10 {
+		drain(m, m.ask())
+	}
+	if m.poll.every != pollSeldom {
+		t.Errorf("nothing changes, and it is asked every %v", m.poll.every)
+	}
+	if press(m, "j"); m.poll.every != pollOften {
+		t.Error("a key does not wake it")
+	}
+	m.update(tea.BlurMsg{})
+	if m.update(tickMsg{m.poll.turn}) != nil {
+		t.Error("asked though nobody looks")
+	}
+	if m.update(tea.FocusMsg{}) == nil {
+		t.Error("not asked as somebody looks again")
+	}
+	if m.update(tickMsg{m.poll.turn - 1}) != nil {
+		t.Error("an old tick counts")
+	}
+}

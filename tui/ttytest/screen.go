@@ -1,0 +1,120 @@
+package ttytest
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Shows waits until all the texts are on the screen together.
+func (t *Terminal) Shows(texts ...string) {
+	t.t.Helper()
+	t.Until(strings.Join(texts, ", "), func(screen string) bool {
+		for _, text := range texts {
+			if !strings.Contains(screen, text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Hides waits until a text is not on the screen.
+func (t *Terminal) Hides(text string) {
+	t.t.Helper()
+	t.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
+}
+
+// Until waits until the screen is as a test wants it; what says so in a few words.
+func (t *Terminal) Until(what string, ok func(screen string) bool) {
+	t.t.Helper()
+	t.wait(what, func() bool { return ok(t.Text()) })
+}
+
+// Hears waits until a regular expression matches what the program has written since what was heard last, and gives all
+// that, to the end of the match. It is for lines that scroll away and for what no screen shows.
+func (t *Terminal) Hears(pattern string) string {
+	t.t.Helper()
+	said := regexp.MustCompile(pattern)
+	from := t.heard
+	t.wait(pattern, func() bool {
+		at := said.FindStringIndex(t.Output()[from:])
+		if at != nil {
+			t.heard = from + at[1]
+		}
+		return at != nil
+	})
+	return t.Output()[from:t.heard]
+}
+
+// wait looks after each output. What says in a few words what is waited for.
+func (t *Terminal) wait(what string, ok func() bool) {
+	t.t.Helper()
+	late := time.After(t.Patience)
+	for ended := false; !ok(); {
+		if ended {
+			t.t.Fatalf("it ended (%v) before it showed %s:\n%s\n%q", t.err, what, t.Text(), t.Output())
+		}
+		select {
+		case <-t.fresh:
+		case <-time.After(50 * time.Millisecond): // a state that no output announces
+		case <-t.ended:
+			ended = true
+		case <-late:
+			t.t.Fatalf("it never shows %s:\n%s\n%q", what, t.Text(), t.Output()[t.heard:])
+		}
+	}
+}
+
+// Idle waits until the program has written nothing for a moment: what it draws is then whole.
+func (t *Terminal) Idle() {
+	t.t.Helper()
+	const moment = 100 * time.Millisecond
+	late := time.After(t.Patience)
+	for {
+		select {
+		case <-t.fresh:
+		case <-time.After(moment):
+			return
+		case <-late:
+			t.t.Fatalf("it never pauses:\n%s", t.Text())
+		}
+	}
+}
+
+// Text is what is on the screen, without blanks at the ends of its lines and below them.
+func (t *Terminal) Text() string {
+	t.mu.Lock()
+	lines := strings.Split(ansi.Strip(t.screen.Render()), "\n")
+	t.mu.Unlock()
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// Cells are those of the screen, row by row.
+func (t *Terminal) Cells() [][]uv.Cell {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rows := make([][]uv.Cell, t.screen.Height())
+	for y := range rows {
+		rows[y] = make([]uv.Cell, t.screen.Width())
+		for x := range rows[y] {
+			if c := t.screen.CellAt(x, y); c != nil {
+				rows[y][x] = *c
+			}
+		}
+	}
+	return rows
+}
+
+// Output is all that the program has written, with its escape sequences.
+func (t *Terminal) Output() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.raw.String()
+}

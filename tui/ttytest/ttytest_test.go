@@ -1,0 +1,110 @@
+package ttytest
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// verdict is a test that may fail without harm.
+type verdict struct {
+	*testing.T
+	failures []string
+}
+
+func (v *verdict) Error(a ...any)            { v.failures = append(v.failures, fmt.Sprint(a...)) }
+func (v *verdict) Errorf(f string, a ...any) { v.Error(fmt.Sprintf(f, a...)) }
+func (v *verdict) Fatal(a ...any)            { v.Error(a...); runtime.Goexit() }
+func (v *verdict) Fatalf(f string, a ...any) { v.Fatal(fmt.Sprintf(f, a...)) }
+
+// judged is what is found wrong with a shell's script on a terminal.
+func judged(t *testing.T, script string, look func(*Terminal)) string {
+	v := &verdict{T: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		look(Start(v, exec.Command("sh", "-c", script), 80, 24))
+	}()
+	<-done
+	return strings.Join(v.failures, "\n")
+}
+
+// Each thing that a program may leave behind is told, and nothing of one that leaves nothing.
+func TestRestored(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo":                                "",
+		"was=$(stty -g); stty raw; stty $was": "",
+		"stty -echo":                          "settings",
+		"stty raw":                            "settings",
+		`printf '\033[?1049h'`:                "alternate screen",
+		`printf '\033[?1002h'`:                "mouse",
+		`printf '\033[?2004h'`:                "bracketed paste",
+		`printf '\033[?25l'`:                  "cursor",
+		`printf '\033[>1u'`:                   "is not taken back",
+		`printf '\033[>1u\033[<1u'`:           "",
+	} {
+		got := judged(t, script, func(tm *Terminal) {
+			tm.Ends(time.Minute)
+			tm.Restored()
+		})
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", script, got, want)
+		}
+	}
+}
+
+// What is waited for and does not come fails the test: at once where the program has ended, else when its patience has.
+func TestWaitsInVain(t *testing.T) {
+	for _, c := range []struct {
+		script, want string
+		look         func(*Terminal)
+	}{
+		{"echo here", "", func(tm *Terminal) { tm.Shows("here") }},
+		{"echo here", "ended", func(tm *Terminal) { tm.Shows("here", "there") }},
+		{"echo here; cat", "never shows here, there", func(tm *Terminal) { tm.Shows("here", "there") }},
+		{"echo here; cat", "never shows no here", func(tm *Terminal) { tm.Shows("here"); tm.Hides("here") }},
+		{"echo here", "ended", func(tm *Terminal) { tm.Hears("here"); tm.Hears("here") }},
+		{"exit 7", "", func(tm *Terminal) {
+			if status := tm.Ends(time.Minute); status != 7 {
+				tm.t.Error(status)
+			}
+		}},
+		{"cat", "has not ended", func(tm *Terminal) { tm.Ends(time.Millisecond) }},
+	} {
+		got := judged(t, c.script, func(tm *Terminal) {
+			if c.want != "" && c.want != "ended" {
+				tm.Patience = 500 * time.Millisecond
+			}
+			c.look(tm)
+		})
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", c.script, got, c.want)
+		}
+	}
+}
+
+// A text counts once: what was heard is past.
+func TestHears(t *testing.T) {
+	tm := Start(t, exec.Command("sh", "-c", "echo one two; echo one; read line; echo one three; cat"), 80, 24)
+	if got := tm.Hears("t[a-z]o"); got != "one two" {
+		t.Errorf("%q", got)
+	}
+	tm.Hears("one")
+	tm.Type("\n")
+	if got := tm.Hears("one.*ee"); !strings.Contains(got, "one three") {
+		t.Errorf("%q", got)
+	}
+}
+
+// An idle program too is told that its terminal has gone, or has another size.
+func TestResizeAndHangUp(t *testing.T) {
+	tm := Start(t, exec.Command("sh", "-c", `trap 'stty size' WINCH; stty size; while :; do read line; done`), 40, 10)
+	tm.Shows("10 40")
+	tm.Resize(50, 20)
+	tm.Type("\n", "20 50")
+	tm.HangUp()
+	tm.Ends(time.Minute)
+}
