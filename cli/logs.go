@@ -12,12 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"hermes-box/limactl/harmless"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -57,7 +56,7 @@ newest operation. --json prints those of operations and commands as they are kep
 			}
 			shown := &keeper{Writer: a.stdout}
 			if render == nil && isTerminal(a.stdout) {
-				render = func(_ style, line []byte) string { return plain(string(line)) }
+				render = func(_ style, line []byte) string { return harmless.Text(string(line)) }
 			}
 			if render == nil || a.json {
 				err = b.Logs(ctx, source, lines, follow, shown)
@@ -141,9 +140,9 @@ func (w *lineWriter) flush() error {
 func eventText(s style, line []byte) string {
 	var e ops.Event
 	if json.Unmarshal(line, &e) != nil || e.Kind == "" {
-		return plain(string(line))
+		return harmless.Text(string(line))
 	}
-	e.Line, e.Error = plain(e.Line), plain(e.Error)
+	e.Line, e.Error = harmless.Text(e.Line), harmless.Text(e.Error)
 	what := e.Line
 	switch e.Kind {
 	case ops.Planned:
@@ -182,30 +181,20 @@ func eventText(s style, line []byte) string {
 func commandText(s style, line []byte) string {
 	var c ops.LoggedCommand
 	if json.Unmarshal(line, &c) != nil || c.Command == "" {
-		return plain(string(line))
+		return harmless.Text(string(line))
 	}
-	program, args, _ := strings.Cut(plain(c.Command), " ")
+	program, args, _ := strings.Cut(harmless.Text(c.Command), " ")
 	how := s.green("✓")
 	if c.Status != 0 || c.Error != "" {
 		how = s.red("✗")
 	}
 	text := fmt.Sprintf("%s  %s %6s  %s %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), filepath.Base(program), args)
-	for _, more := range []string{plain(c.Error), plain(c.Stderr)} {
+	for _, more := range []string{harmless.Text(c.Error), harmless.Text(c.Stderr)} {
 		if more = strings.TrimSpace(more); more != "" {
 			text += "\n" + strings.Repeat(" ", 10) + hang(more)
 		}
 	}
 	return text
-}
-
-// plain takes out what would steer the terminal: some of a log is what programs in the box have said.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, ansi.Strip(text))
 }
 
 // hang indents the lines after the first.

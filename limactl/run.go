@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"hermes-box/limactl/harmless"
 )
 
 // grace is how long a cancelled child has to end by itself, and how long its pipes may stay open after it.
@@ -116,9 +118,9 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// tail is the last n lines.
+// tail is the last n lines, without what a terminal would act on.
 func tail(s string, n int) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(harmless.Text(s), "\n"), "\n")
 	if len(lines) > n {
 		lines = lines[len(lines)-n:]
 	}
