@@ -18,6 +18,9 @@ import (
 // grace is how long a cancelled child has to end by itself, and how long its pipes may stay open after it.
 const grace = 5 * time.Second
 
+// maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
+const maxOutput = 8 << 20
+
 // output is what a finished limactl printed.
 type output struct {
 	stdout []byte
@@ -37,13 +40,15 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := &bounded{full: stop}, &bounded{full: stop}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(c.env[:len(c.env):len(c.env)], env...)
 	cmd.Stdin = bytes.NewReader(stdin)
-	cmd.Stdout = &stdout
-	cmd.Stderr = &lineWriter{w: &stderr, line: line}
+	cmd.Stdout = stdout
+	cmd.Stderr = &lineWriter{w: stderr, line: line}
 	detach(cmd)
 
 	begin := time.Now()
@@ -52,8 +57,8 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 		sweep(cmd)
 		err = context.Cause(ctx)
 	}
-	c.log(cmd, begin, tail(stderr.String(), 20), err)
-	out := output{stdout: stdout.Bytes(), stderr: stderr.String()}
+	out := output{stdout: stdout.kept.Bytes(), stderr: stderr.kept.String()}
+	c.log(cmd, begin, tail(out.stderr, 20), err)
 	if err == nil {
 		return out, nil
 	}
@@ -91,6 +96,22 @@ func (c *Client) log(cmd *exec.Cmd, begin time.Time, stderr string, err error) {
 		status = cmd.ProcessState.ExitCode()
 	}
 	c.config.Log(Command{Args: cmd.Args, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
+}
+
+// bounded keeps what is written to it, up to maxOutput; then it tells.
+type bounded struct {
+	kept bytes.Buffer
+	full func(error)
+}
+
+var errEndless = fmt.Errorf("it prints more than %d MiB", maxOutput>>20)
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.kept.Len()+len(p) > maxOutput {
+		b.full(errEndless)
+		return 0, errEndless
+	}
+	return b.kept.Write(p)
 }
 
 // lineWriter hands on what it gets, and each whole line to line.

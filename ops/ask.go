@@ -73,7 +73,10 @@ func noHelper(verb string, err error, stderr string) error {
 func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
-		line, err := lines.ReadBytes('\n')
+		line, err := readLine(lines)
+		if errors.Is(err, errEndless) {
+			return err
+		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			if err != nil {
 				return errNoAnswer
@@ -107,6 +110,25 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 			err := json.Unmarshal(m.Result, result)
 			harmless.Value(result)
 			return err
+		}
+	}
+}
+
+// maxAnswer is far more than the helper has to say in a line, bytes.
+const maxAnswer = 16 << 20
+
+var errEndless = fault.New(fault.ExternalFailed, "the helper in the box says more than %d MiB in one line", maxAnswer>>20).
+	Hint("hermes-box doctor")
+
+// readLine is ReadBytes up to a line end, for a line that may have none.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxAnswer {
+			return nil, errEndless
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }

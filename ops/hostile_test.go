@@ -1,6 +1,9 @@
 package ops
 
 import (
+	"errors"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"unicode"
@@ -28,5 +31,17 @@ func TestWhatTheBoxSaysIsPlain(t *testing.T) {
 		if !strings.Contains(text, "no") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 			t.Errorf("%q", text)
 		}
+	}
+}
+
+// A line without end does not fill the memory.
+func TestEndlessAnswerIsRefused(t *testing.T) {
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer zero.Close()
+	if err := readAnswer(io.MultiReader(strings.NewReader(`{"result":"`), zero), nil, nil); !errors.Is(err, errEndless) {
+		t.Error(err)
 	}
 }
