@@ -12,11 +12,17 @@ import (
 	"hermes-box/limactl/harmless"
 )
 
-// fit makes a text exactly w cells wide.
+// flat puts a text on one line.
+func flat(s string) string { return lineEnds.Replace(s) }
+
+var lineEnds = strings.NewReplacer("\n", " ", "\t", " ")
+
+// fit makes a text exactly w cells wide, on one line.
 func fit(s string, w int) string {
 	if w <= 0 {
 		return ""
 	}
+	s = flat(s)
 	have := ansi.StringWidth(s)
 	if have > w {
 		s = ansi.Truncate(s, w, "…")
