@@ -7,8 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"hermes-box/limactl/rehearsal"
 )
 
 // A reader that has gone ends us as it ends any other command: at once and without a word.
@@ -39,21 +37,17 @@ func TestInterruptedExecIsOneLine(t *testing.T) {
 	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
 		t.Fatal(err, stderr)
 	}
-	if err := rehearsal.Inject(m.lima(), rehearsal.StaleMaster); err != nil { // it will wait for ssh
+	begun := filepath.Join(m.dir, "begun")
+	if err := syscall.Mkfifo(begun, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lock := filepath.Join(m.dir, "hermes-box.lock")
-	text, err := os.ReadFile(lock)
-	if err != nil {
+	// An ssh that says when it begins, and then nothing more.
+	silent := filepath.Join(m.dir, "silent")
+	m.write("silent/ssh", []byte("#!/bin/sh\necho begun >"+begun+"\nexec sleep 1000\n"))
+	if err := os.Chmod(filepath.Join(silent, "ssh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// Reading its lock from a pipe, the program tells us that it has begun.
-	if err := os.Remove(lock); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(lock, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	m.bin = silent + ":" + m.bin
 	c := m.cmd("", "exec", "--", "sleep", "1000")
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
@@ -61,7 +55,7 @@ func TestInterruptedExecIsOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		if os.WriteFile(lock, text, 0) == nil {
+		if _, err := os.ReadFile(begun); err == nil {
 			c.Process.Signal(os.Interrupt)
 		}
 	}()

@@ -2,17 +2,21 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
-	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
+	"hermes-box/limactl/harmless"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -46,21 +50,27 @@ newest operation. --json prints those of operations and commands as they are kep
 			if err != nil {
 				return err
 			}
-			a.follows = follow
+			ctx := cmd.Context()
+			if a.follows = follow; follow {
+				ctx = whileRead(ctx, a.stdout)
+			}
 			shown := &keeper{Writer: a.stdout}
 			if render == nil && isTerminal(a.stdout) {
-				render = func(_ style, line []byte) string { return plain(string(line)) }
+				render = func(_ style, line []byte) string { return harmless.Text(string(line)) }
 			}
 			if render == nil || a.json {
-				err = b.Logs(cmd.Context(), source, lines, follow, shown)
+				err = b.Logs(ctx, source, lines, follow, shown)
 			} else {
 				out := &lineWriter{out: shown, render: func(line []byte) string { return render(style{a.colored(a.stdout)}, line) }}
-				if err = b.Logs(cmd.Context(), source, lines, follow, out); err == nil {
+				if err = b.Logs(ctx, source, lines, follow, out); err == nil {
 					err = out.flush()
 				}
 			}
 			if err == nil && shown.written == 0 {
 				a.note("the log is empty")
+			}
+			if cause := context.Cause(ctx); errors.Is(cause, syscall.EPIPE) {
+				return cause
 			}
 			return err
 		},
@@ -68,6 +78,32 @@ newest operation. --json prints those of operations and commands as they are kep
 	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines from the end")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as lines come in, until ctrl-c")
 	return cmd
+}
+
+// whileRead ends with EPIPE once nobody reads a pipe any more: of a log that is silent no write would ever tell.
+func whileRead(ctx context.Context, out io.Writer) context.Context {
+	f, ok := out.(*os.File)
+	if !ok {
+		return ctx
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return ctx
+	}
+	ctx, gone := context.WithCancelCause(ctx)
+	fd := int32(f.Fd())
+	go func() { // it goes with the process
+		for {
+			poll := []unix.PollFd{{Fd: fd}}
+			n, err := unix.Poll(poll, -1)
+			if n > 0 {
+				gone(syscall.EPIPE)
+			}
+			if !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
+	return ctx
 }
 
 // lineWriter renders what comes in line by line, however it is cut.
@@ -104,9 +140,9 @@ func (w *lineWriter) flush() error {
 func eventText(s style, line []byte) string {
 	var e ops.Event
 	if json.Unmarshal(line, &e) != nil || e.Kind == "" {
-		return plain(string(line))
+		return harmless.Text(string(line))
 	}
-	e.Line, e.Error = plain(e.Line), plain(e.Error)
+	e.Line, e.Error = harmless.Text(e.Line), harmless.Text(e.Error)
 	what := e.Line
 	switch e.Kind {
 	case ops.Planned:
@@ -145,30 +181,20 @@ func eventText(s style, line []byte) string {
 func commandText(s style, line []byte) string {
 	var c ops.LoggedCommand
 	if json.Unmarshal(line, &c) != nil || c.Command == "" {
-		return plain(string(line))
+		return harmless.Text(string(line))
 	}
-	program, args, _ := strings.Cut(plain(c.Command), " ")
+	program, args, _ := strings.Cut(harmless.Text(c.Command), " ")
 	how := s.green("✓")
 	if c.Status != 0 || c.Error != "" {
 		how = s.red("✗")
 	}
 	text := fmt.Sprintf("%s  %s %6s  %s %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), filepath.Base(program), args)
-	for _, more := range []string{plain(c.Error), plain(c.Stderr)} {
+	for _, more := range []string{harmless.Text(c.Error), harmless.Text(c.Stderr)} {
 		if more = strings.TrimSpace(more); more != "" {
 			text += "\n" + strings.Repeat(" ", 10) + hang(more)
 		}
 	}
 	return text
-}
-
-// plain takes out what would steer the terminal: some of a log is what programs in the box have said.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, ansi.Strip(text))
 }
 
 // hang indents the lines after the first.

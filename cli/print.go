@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hermes-box/limactl/harmless"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -57,11 +58,11 @@ func (a *app) printError(command string, err error) {
 	}
 	s := style{a.colored(a.stderr)}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok && out != "" {
-		fmt.Fprintln(a.stderr, s.dim(indent(plain(out))))
+		fmt.Fprintln(a.stderr, s.dim(indent(harmless.Text(out))))
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.typed(err.Error()))
+	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.typed(harmless.Text(err.Error())))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.typed(hint))
+		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.typed(harmless.Text(hint)))
 	}
 }
 

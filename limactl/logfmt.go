@@ -3,6 +3,8 @@ package limactl
 import (
 	"strconv"
 	"strings"
+
+	"hermes-box/limactl/harmless"
 )
 
 // logField finds a field of a line of logrus' text format: key=word or key="go string". Empty if it is not there.
@@ -32,14 +34,15 @@ func logField(line, key string) string {
 	return ""
 }
 
-// logMessage is what a log line says: its msg field, with its error if it has one; the line itself if it is no log.
+// logMessage is what a log line says, safe to show: its msg field, with its error if it has one; the line itself if it is
+// no log.
 func logMessage(line string) string {
 	msg := logField(line, "msg")
 	if msg == "" {
-		return line
+		return harmless.Text(line)
 	}
 	if err := logField(line, "error"); err != "" {
 		msg += ": " + err
 	}
-	return msg
+	return harmless.Text(msg)
 }

@@ -11,10 +11,15 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"hermes-box/limactl/harmless"
 )
 
 // grace is how long a cancelled child has to end by itself, and how long its pipes may stay open after it.
 const grace = 5 * time.Second
+
+// maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
+const maxOutput = 8 << 20
 
 // output is what a finished limactl printed.
 type output struct {
@@ -35,13 +40,15 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := &bounded{full: stop}, &bounded{full: stop}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(c.env[:len(c.env):len(c.env)], env...)
 	cmd.Stdin = bytes.NewReader(stdin)
-	cmd.Stdout = &stdout
-	cmd.Stderr = &lineWriter{w: &stderr, line: line}
+	cmd.Stdout = stdout
+	cmd.Stderr = &lineWriter{w: stderr, line: line}
 	detach(cmd)
 
 	begin := time.Now()
@@ -50,8 +57,8 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 		sweep(cmd)
 		err = context.Cause(ctx)
 	}
-	c.log(cmd, begin, tail(stderr.String(), 20), err)
-	out := output{stdout: stdout.Bytes(), stderr: stderr.String()}
+	out := output{stdout: stdout.kept.Bytes(), stderr: stderr.kept.String()}
+	c.log(cmd, begin, tail(out.stderr, 20), err)
 	if err == nil {
 		return out, nil
 	}
@@ -91,6 +98,22 @@ func (c *Client) log(cmd *exec.Cmd, begin time.Time, stderr string, err error) {
 	c.config.Log(Command{Args: cmd.Args, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
 }
 
+// bounded keeps what is written to it, up to maxOutput; then it tells.
+type bounded struct {
+	kept bytes.Buffer
+	full func(error)
+}
+
+var errEndless = fmt.Errorf("it prints more than %d MiB", maxOutput>>20)
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.kept.Len()+len(p) > maxOutput {
+		b.full(errEndless)
+		return 0, errEndless
+	}
+	return b.kept.Write(p)
+}
+
 // lineWriter hands on what it gets, and each whole line to line.
 type lineWriter struct {
 	mu   sync.Mutex
@@ -116,9 +139,9 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// tail is the last n lines.
+// tail is the last n lines, without what a terminal would act on.
 func tail(s string, n int) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(harmless.Text(s), "\n"), "\n")
 	if len(lines) > n {
 		lines = lines[len(lines)-n:]
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"hermes-box/limactl/harmless"
 )
 
 // DegradedError is an instance that has started with something that does not work.
@@ -184,7 +186,7 @@ func driverSaid(log string) string {
 			said = entry.Msg
 		}
 	}
-	return said
+	return harmless.Text(said)
 }
 
 type causeError struct {
@@ -198,12 +200,7 @@ func (e *causeError) Unwrap() error { return e.err }
 // console is the end of what the guest printed while it booted.
 func console(dir string) string {
 	for _, name := range []string{"serial.log", "serialp.log", "serialv.log"} {
-		text := strings.Map(func(r rune) rune {
-			if r == '\n' || r >= ' ' && r != 0x7f {
-				return r
-			}
-			return -1
-		}, string(readTail(filepath.Join(dir, name), 8<<10)))
+		text := harmless.Text(string(readTail(filepath.Join(dir, name), 8<<10)))
 		if text = strings.TrimSpace(text); text != "" {
 			return tail(text, 10)
 		}

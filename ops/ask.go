@@ -11,6 +11,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/harmless"
 	"hermes-box/ops/fault"
 )
 
@@ -68,11 +69,14 @@ func noHelper(verb string, err error, stderr string) error {
 	return fault.New(fault.ExternalFailed, "%s in the box: %w", verb, err)
 }
 
-// readAnswer reads NDJSON up to the one result or error.
+// readAnswer reads NDJSON up to the one result or error. What the box says is safe to show from here on.
 func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
-		line, err := lines.ReadBytes('\n')
+		line, err := readLine(lines)
+		if errors.Is(err, errEndless) {
+			return err
+		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			if err != nil {
 				return errNoAnswer
@@ -92,16 +96,39 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 		}
 		switch {
 		case m.Event != nil:
+			harmless.Value(m.Event)
 			if on != nil {
 				on(*m.Event)
 			}
 		case m.Error != nil:
+			harmless.Value(m.Error)
 			return guestError(m.Error)
 		default:
 			if result == nil {
 				return nil
 			}
-			return json.Unmarshal(m.Result, result)
+			err := json.Unmarshal(m.Result, result)
+			harmless.Value(result)
+			return err
+		}
+	}
+}
+
+// maxAnswer is far more than the helper has to say in a line, bytes.
+const maxAnswer = 16 << 20
+
+var errEndless = fault.New(fault.ExternalFailed, "the helper in the box says more than %d MiB in one line", maxAnswer>>20).
+	Hint("hermes-box doctor")
+
+// readLine is ReadBytes up to a line end, for a line that may have none.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxAnswer {
+			return nil, errEndless
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }
@@ -155,7 +182,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string { return string(t.buf) }
+// String is safe to show.
+func (t *tail) String() string { return harmless.Text(string(t.buf)) }
 
 // guestLog passes a log through as it comes, unparsed.
 func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.Writer) error {

@@ -21,15 +21,19 @@ var plain = map[rune]rune{
 // has cells.
 func toASCII(frame string) string {
 	var b strings.Builder
-	for _, r := range frame {
+	for len(frame) > 0 {
+		r, n := utf8.DecodeRuneInString(frame)
 		switch p, ok := plain[r]; {
 		case r < utf8.RuneSelf:
 			b.WriteRune(r)
 		case ok:
 			b.WriteRune(p)
-		default:
-			b.WriteString(strings.Repeat("?", ansi.StringWidth(string(r))))
+		default: // what is drawn as one has the cells of one
+			var w int
+			_, w, n, _ = ansi.DecodeSequence(frame, ansi.NormalState, nil)
+			b.WriteString(strings.Repeat("?", w))
 		}
+		frame = frame[n:]
 	}
 	return b.String()
 }

@@ -57,10 +57,7 @@ func (d *dialog) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 			}
 			return nil
 		}
-		d.wrong = ""
-		in, cmd := d.input.Update(k)
-		d.input = &in
-		return cmd
+		return d.edit(k)
 	}
 	switch name {
 	case "y", "Y":
@@ -76,6 +73,14 @@ func (d *dialog) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		m.dialog = nil
 	}
 	return nil
+}
+
+// edit is a key or a paste into what is typed.
+func (d *dialog) edit(msg tea.Msg) tea.Cmd {
+	d.wrong = ""
+	in, cmd := d.input.Update(msg)
+	d.input = &in
+	return cmd
 }
 
 func (d *dialog) agree(m *model) tea.Cmd {

@@ -154,14 +154,17 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 			m.finder = nil
 			return nil
 		}
-		f.query += "?"
+		f.add("?")
 	default:
 		if k.Text != "" {
-			f.query, f.list = f.query+k.Text, list{}
+			f.add(k.Text)
 		}
 	}
 	return nil
 }
+
+// add narrows what is found.
+func (f *finder) add(text string) { f.query, f.list = typed(f.query, text), list{} }
 
 // keyLine is what a binding does, or why it does not, after its keys in a column of w cells.
 func (m *model) keyLine(keys string, w int, b binding) string {

@@ -143,7 +143,7 @@ func (l *logs) typeKey(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+u":
 		l.query = ""
 	default:
-		l.query += k.Text
+		l.query = typed(l.query, k.Text)
 	}
 	return nil
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"hermes-box/limactl/harmless"
 	"hermes-box/ops"
 )
 
@@ -61,6 +63,7 @@ func newModel(ctx context.Context, b Box) *model {
 		typed: func(s string) string { return s }, mouse: true, view: onDashboard, poll: newPoll()}
 	m.logs = newLogs()
 	m.known = b.Known()
+	harmless.Value(m.known.Status)
 	return m
 }
 
@@ -106,8 +109,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tea.ResumeMsg:
 		return m.pollNow()
 	case knownMsg:
+		harmless.Value(msg.known.Status)
 		return m.learn(msg.known)
 	case statusMsg:
+		harmless.Value(msg.status)
 		m.answered(msg)
 	case tickMsg:
 		return m.tick(msg)
@@ -116,8 +121,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 			return m.pulse()
 		}
 	case batch[ops.Event]:
+		harmless.Value(&msg.items)
 		return m.progressed(msg)
 	case batch[ops.Check]:
+		harmless.Value(&msg.items)
 		return m.checked(msg)
 	case batch[string]:
 		return m.logs.took(m, msg)
@@ -175,13 +182,31 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return m.press(b)
 }
 
+// maxTyped is the most that is typed anywhere, runes: what is looked for with it is looked for at each key.
+const maxTyped = 100
+
+// paste goes where text is typed, and nowhere else: what was copied answers no question and presses no key. Of much only
+// the beginning is taken.
 func (m *model) paste(text string) tea.Cmd {
-	for _, r := range clean(text) {
-		if r != '\n' && (m.dialog != nil || m.finder != nil || m.logs.typing) {
-			m.key(tea.KeyPressMsg{Code: r, Text: string(r)})
+	text = typed("", clean(text[:min(len(text), 4*maxTyped)]))
+	switch {
+	case m.small() || m.attaching != nil || m.failure != nil:
+	case m.dialog != nil:
+		if m.dialog.input != nil {
+			return m.dialog.edit(tea.PasteMsg{Content: text})
 		}
+	case m.finder != nil:
+		m.finder.add(text)
+	case m.view == onLogs && m.logs.typing:
+		m.logs.query = typed(m.logs.query, text)
 	}
 	return nil
+}
+
+// typed is a text with more behind it, on one line and no longer than anybody types.
+func typed(text, more string) string {
+	all := []rune(text + strings.ReplaceAll(more, "\n", ""))
+	return string(all[:min(len(all), maxTyped)])
 }
 
 // place is where the person is, as the bindings know it.

@@ -9,13 +9,20 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/limactl/harmless"
 )
 
-// fit makes a text exactly w cells wide.
+// flat puts a text on one line.
+func flat(s string) string { return lineEnds.Replace(s) }
+
+var lineEnds = strings.NewReplacer("\n", " ", "\t", " ")
+
+// fit makes a text exactly w cells wide, on one line.
 func fit(s string, w int) string {
 	if w <= 0 {
 		return ""
 	}
+	s = flat(s)
 	have := ansi.StringWidth(s)
 	if have > w {
 		s = ansi.Truncate(s, w, "…")
@@ -34,19 +41,7 @@ func right(s string, w int) string {
 
 // clean takes out of a text from elsewhere whatever a terminal would act on. Line ends stay.
 func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r == '\t':
-			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
-			return -1
-		case r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff:
-			return -1 // zero width and direction: they move what stands beside
-		}
-		return r
-	}, ansi.Strip(strings.ReplaceAll(s, "\t", "    ")))
+	return harmless.Text(strings.ReplaceAll(s, "\t", "    "))
 }
 
 // wrapped breaks a text into lines of at most w cells.

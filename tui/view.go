@@ -38,7 +38,7 @@ func (m *model) frame() string {
 		lines = m.overlaid(lines)
 	}
 	for i, line := range lines {
-		lines[i] = ansi.Truncate(line, m.w, "")
+		lines[i] = ansi.Truncate(flat(line), m.w, "")
 	}
 	frame := strings.Join(lines[:min(len(lines), m.h)], "\n")
 	if m.ascii {

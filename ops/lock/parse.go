@@ -4,12 +4,14 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"os"
 	"regexp"
 	"strings"
 	"unicode"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
 	"hermes-box/ops/strictyaml"
 )
 
@@ -19,16 +21,19 @@ const FileName = "hermes-box.lock"
 // Load reads and checks a lock. A missing one is invalid_input: nothing is installed that nobody reviewed. What
 // is wrong in a lock is a *strictyaml.Error that names each place.
 func Load(path string) (*Lock, error) {
-	data, err := os.ReadFile(path)
+	data, err := store.ReadFile(path, limit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.InvalidInput, "no lock %s: what would be installed has not been reviewed", path).
 			Hint("copy a reviewed %s there; make box, in the sources, makes one for this machine", FileName)
 	case err != nil:
-		return nil, fault.New(fault.InvalidInput, "read lock: %w", err)
+		return nil, fault.New(fault.InvalidInput, "read lock: %w", err).Hint("look at it: ls -ld %s", shellescape.Quote(path))
 	}
 	return Parse(path, data)
 }
+
+// limit is far more than a lock needs.
+const limit = 4 << 20
 
 // Parse checks the text of a lock; name is what errors call the file.
 func Parse(name string, data []byte) (*Lock, error) {

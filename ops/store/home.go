@@ -39,12 +39,17 @@ func Open(dir string) (Home, error) {
 			return "", unwritable(dir, err)
 		}
 	}
-	probe, err := os.CreateTemp(filepath.Join(dir, "locks"), ".writable-*")
+	// Of one name, so that what a killed process leaves of it is taken away by the next.
+	probe := filepath.Join(dir, "locks", ".writable")
+	f, err := os.OpenFile(probe, os.O_CREATE|os.O_WRONLY|openFlags, 0o600)
 	if err != nil {
 		return "", unwritable(dir, err)
 	}
-	probe.Close()
-	return h, os.Remove(probe.Name())
+	f.Close()
+	if err := os.Remove(probe); err != nil && !errors.Is(err, fs.ErrNotExist) { // another may have been faster
+		return "", unwritable(dir, err)
+	}
+	return h, nil
 }
 
 // Check looks whether Open could use the directory, as far as that can be seen without making anything.

@@ -1,0 +1,241 @@
+package tui
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// anyKeys are those of the bindings, and what else a keyboard has.
+func anyKeys() (all []tea.KeyPressMsg) {
+	for _, b := range bindings() {
+		for _, k := range b.keys {
+			if k != "shift+tab" && k != "ctrl+z" {
+				all = append(all, key(k))
+			}
+		}
+	}
+	for _, k := range []string{"y", "n", "Y", "h", "left", "right", "tab", "up", "backspace", "x", "é", "世", "ctrl+u", "ctrl+a", "0", "9"} {
+		all = append(all, key(k))
+	}
+	return append(all, tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}, tea.KeyPressMsg{Code: tea.KeyF12}, tea.KeyPressMsg{}, tea.KeyPressMsg{Code: -1, Text: "\x1b[31m"})
+}
+
+// anyText is what a box may say.
+func anyText(r *rand.Rand) string {
+	texts := []string{"", "ok", "\x1b]52;c;eA==\x07\x1b[2J\x1b[6n", "a\u202eb\u2066c\u200bd\u061c", "\x1b]8;;x\x1b\\link\x1b]8;;\x1b\\", "\u009b31mC1\u0090q\u009c",
+		"bad \xff\xfe\xc3 bytes", "\r\n\r\nlines\n\n\tand a tab", "世界世界世界👩‍👩‍👧‍👦🇩🇪é\u0301\u0301\u0301\u0301", "\x1bP+q544e\x1b\\\x05\x07\x0e\x7f", "\u2028\u2029",
+		"{\"time\":\"2026-01-01T00:00:00Z\",\"event\":\"log\",\"line\":\"\\u001b[2J\"}", "hermes-box \x1b[", strings.Repeat("long ", 3000), strings.Repeat("\u0301", 500), strings.Repeat("世", 700)}
+	return texts[r.IntN(len(texts))]
+}
+
+func anyStatus(r *rand.Rand) *ops.Status {
+	states := []string{"running", "stopped", "degraded", "starting", "absent", "", anyText(r)}
+	st := running()
+	st.State, st.Cause, st.Busy, st.LockError, st.Live = states[r.IntN(len(states))], anyText(r), anyText(r), anyText(r), r.IntN(2) == 0
+	if r.IntN(4) == 0 {
+		st.Busy = "create (pid 1) under way"
+	}
+	g := st.Guest
+	g.OS, g.Arch, g.Now, g.Uptime, g.Load, g.CPUs = anyText(r), anyText(r), anyText(r), r.Int64()-r.Int64(), r.Float64()*1e9-5, r.IntN(3)-1
+	g.Memory = protocol.Usage{Used: r.Int64() - r.Int64(), Total: r.Int64() - r.Int64()}
+	for i := range st.Components {
+		c := &st.Components[i]
+		c.State, c.Detail, c.Applied, c.Desired, c.Service, c.Previous, c.Since = anyText(r), anyText(r), anyText(r), anyText(r), anyText(r), anyText(r), r.Int64()-r.Int64()
+	}
+	if r.IntN(4) == 0 {
+		st.Components = st.Components[:r.IntN(len(st.Components))]
+	}
+	if r.IntN(5) == 0 {
+		st.Guest, st.Components = nil, nil
+	}
+	st.Platform = []ops.Drifted{{Name: anyText(r), From: anyText(r), To: anyText(r)}}
+	return st
+}
+
+func anyError(r *rand.Rand) error {
+	return []error{nil, errors.New(anyText(r)), fault.New(fault.Interrupted, "%s", anyText(r)), fault.New(fault.HealthFailed, "%s", anyText(r)).Hint("%s", anyText(r)), &exec.ExitError{}}[r.IntN(5)]
+}
+
+func anyEvent(r *rand.Rand, m *model) ops.Event {
+	kinds := []ops.Kind{ops.Planned, ops.Started, ops.Bytes, ops.Phase, ops.Log, ops.Warning, ops.Done, ops.Failed, ops.Undoing, ops.Undone, ops.Finished}
+	steps := []string{"fetch", "upload", "install", "boot", "", anyText(r)}
+	components := []string{"node", "codex", "", anyText(r)}
+	e := ops.Event{Time: m.now(), Kind: kinds[r.IntN(len(kinds))], Step: steps[r.IntN(len(steps))], Title: anyText(r), Line: anyText(r), Error: anyText(r),
+		Component: components[r.IntN(len(components))], Phase: []string{"stage", "smoke", "", anyText(r)}[r.IntN(4)], State: []string{"started", "done", "failed", anyText(r)}[r.IntN(4)],
+		Done: r.Int64() - r.Int64(), Total: r.Int64() - r.Int64(), Seconds: r.Float64() * 1e12}
+	for _, s := range steps[:r.IntN(len(steps)+1)] {
+		e.Steps = append(e.Steps, ops.StepInfo{ID: s, Title: anyText(r)})
+	}
+	return e
+}
+
+func anyCheck(r *rand.Rand) ops.Check {
+	return ops.Check{ID: anyText(r), Title: anyText(r), Verdict: []ops.Verdict{ops.Pass, ops.Warn, ops.Fail, ops.Unknown, ""}[r.IntN(5)], Evidence: anyText(r), Repair: anyText(r)}
+}
+
+// anyMessage is something that may happen to the dashboard, at any time.
+func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
+	ended, err := r.IntN(6) == 0, anyError(r)
+	switch n := r.IntN(40); n {
+	case 0, 1:
+		return tea.WindowSizeMsg{Width: r.IntN(200) - 1, Height: r.IntN(60) - 1}
+	case 2:
+		return tea.WindowSizeMsg{Width: 80, Height: 24}
+	case 3:
+		return tea.PasteMsg{Content: anyText(r)}
+	case 4:
+		return tea.MouseClickMsg{X: r.IntN(300) - 10, Y: r.IntN(100) - 10, Button: tea.MouseLeft}
+	case 5:
+		return tea.MouseWheelMsg{Button: []tea.MouseButton{tea.MouseWheelUp, tea.MouseWheelDown}[r.IntN(2)]}
+	case 6:
+		return []tea.Msg{tea.FocusMsg{}, tea.BlurMsg{}, tea.ResumeMsg{}}[r.IntN(3)]
+	case 7:
+		k := m.box.Known()
+		k.Exists, k.Ready = r.IntN(3) > 0, r.IntN(3) > 0
+		if k.Status = anyStatus(r); r.IntN(4) == 0 {
+			k.Lock = nil
+		}
+		if r.IntN(8) == 0 {
+			k = Known{Err: anyError(r)}
+		}
+		return knownMsg{k}
+	case 8, 9:
+		if r.IntN(3) == 0 {
+			return statusMsg{nil, err, m.now(), m.now()}
+		}
+		return statusMsg{anyStatus(r), nil, m.now(), m.now()}
+	case 10:
+		return tickMsg{m.poll.turn}
+	case 11, 12, 13:
+		if m.op != nil && !m.op.ended {
+			return batch[ops.Event]{from: m.op.feed, items: []ops.Event{anyEvent(r, m), anyEvent(r, m), anyEvent(r, m)}, ended: ended, err: err}
+		}
+	case 14:
+		if f := m.doctor.checks.feed; f != nil {
+			return batch[ops.Check]{from: f, items: []ops.Check{anyCheck(r), anyCheck(r)}, ended: ended, err: err}
+		}
+	case 15:
+		if f := m.first.checks.feed; f != nil {
+			return batch[ops.Check]{from: f, items: []ops.Check{anyCheck(r)}, ended: ended, err: err}
+		}
+	case 16, 17:
+		if f := m.logs.feed; f != nil {
+			lines := make([]string, r.IntN(40))
+			for i := range lines {
+				lines[i] = readable(anyText(r))
+			}
+			return batch[string]{from: f, items: lines, ended: ended, err: err}
+		}
+	case 18:
+		return rereadMsg{m.logs.turn}
+	case 19:
+		return portalMsg{url: "http://127.0.0.1:4788/", seen: ended, err: err}
+	case 20:
+		if m.attaching != nil {
+			return attachMsg{exec.Command("true"), func() {}, err}
+		}
+	case 21:
+		return detachMsg{err, ended, anyText(r)}
+	case 22:
+		return signedInMsg{err}
+	case 23:
+		if m.op != nil {
+			return pulseMsg{m.op.pulse}
+		}
+	}
+	return keys[r.IntN(len(keys))]
+}
+
+var ownColour = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+
+// walk has things happen to a dashboard in an order that the seed says, and looks at each frame.
+func walk(t *testing.T, seed uint64, steps int) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	f := []*fake{withStatus(running()), noBox(), withStatus(off("stopped")), withStatus(off("degraded"))}[r.IntN(4)]
+	f.known.Status = anyStatus(r)
+	m := testModel(f, 80, 24)
+	defer m.tasks.wg.Wait()
+	defer m.stop()
+	now := noon
+	m.now = func() time.Time { return now }
+	m.ascii = r.IntN(4) == 0
+	keys := anyKeys()
+	var last tea.Msg
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("seed %d: panic %v at %T %+v in view %d", seed, p, last, last, m.view)
+			panic(p)
+		}
+	}()
+	look := func() {
+		frame := m.frame()
+		lines := strings.Split(frame, "\n")
+		if m.w > 0 && m.h > 0 && len(lines) > m.h {
+			t.Fatalf("seed %d: %d lines of %d after %+v", seed, len(lines), m.h, last)
+		}
+		for _, line := range lines {
+			if n := ansi.StringWidth(line); n > max(m.w, 0) {
+				t.Fatalf("seed %d: %d cells of %d after %T in view %d: %q", seed, n, m.w, last, m.view, line)
+			}
+			if rest := ownColour.ReplaceAllString(line, ""); strings.ContainsFunc(rest, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }) {
+				t.Fatalf("seed %d: the terminal would act on %q, after %T in view %d", seed, rest, last, m.view)
+			}
+		}
+	}
+	for range steps {
+		last = anyMessage(r, m, keys)
+		now = now.Add(time.Duration(r.IntN(3000)-100) * time.Millisecond)
+		m.update(last)
+		look()
+		if m.ctx.Err() != nil { // it was left
+			return
+		}
+	}
+	// Whatever is on the screen now, one can leave.
+	m.update(sized(80, 24))
+	for range 12 {
+		now = now.Add(2 * time.Second)
+		for _, k := range []string{"esc", "esc", "esc", "q", "y"} {
+			last = key(k)
+			m.update(last)
+			look()
+			if m.ctx.Err() != nil {
+				return
+			}
+		}
+		if m.attaching != nil {
+			m.update(attachMsg{err: errGivenUp, cancel: func() {}})
+		}
+	}
+	t.Fatalf("seed %d: there is no way out of\n%s", seed, screen(m))
+}
+
+// Whatever is typed and whatever happens, in whatever order: no frame is larger than the terminal, none of what others
+// have said steers it, and q leaves.
+func TestAnythingAnytime(t *testing.T) {
+	seeds := 40
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range uint64(seeds) {
+		walk(t, seed, 120)
+	}
+}
+
+func FuzzAnythingAnytime(f *testing.F) {
+	f.Add(uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64) { walk(t, seed, 400) })
+}

@@ -1,0 +1,41 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// A paste goes into what is being typed and nowhere else, and however much it is, the next key is seen at once.
+func TestPaste(t *testing.T) {
+	much := tea.PasteMsg{Content: strings.Repeat("\x1b[31mmain\n", 1<<20)}
+	for _, c := range []struct {
+		name, keys, paste, shows string
+	}{
+		{"into the palette", ":", "doct\n", ": doct"},
+		{"into the name", "X", "main\n", "> main"},
+		{"into a search", "l /", "gate\nway", "/gateway"},
+		{"no answer to a question", "S", "y", "Stop main?"},
+		{"no key", "", "Sy", "▸ node"},
+		{"no words for a key", ":", "esc", ": esc"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := withStatus(running())
+			m := on(f)
+			press(m, strings.Fields(c.keys)...)
+			m.update(tea.PasteMsg{Content: c.paste})
+			if got := screen(m); !strings.Contains(got, c.shows) || f.did("stop") {
+				t.Errorf("%q is not shown:\n%s", c.shows, got)
+			}
+			begun := time.Now()
+			m.update(much)
+			press(m, "backspace")
+			m.frame()
+			if took := time.Since(begun); took > time.Second {
+				t.Errorf("ten megabytes take %v", took)
+			}
+		})
+	}
+}
