@@ -49,12 +49,14 @@ func clean(s string) string {
 	}, ansi.Strip(strings.ReplaceAll(s, "\t", "    ")))
 }
 
-// wrapped breaks a text into lines of at most w cells.
+// wrapped breaks a text into lines of at most w cells, between words: what is to be typed is not torn at its hyphens.
 func wrapped(s string, w int) []string {
 	if w < 1 {
 		return nil
 	}
-	return strings.Split(ansi.Wrap(s, w, ""), "\n")
+	const hyphen, unbroken = "-", "\u2011"
+	lines := ansi.Wrap(strings.ReplaceAll(s, hyphen, unbroken), w, "")
+	return strings.Split(strings.ReplaceAll(lines, unbroken, hyphen), "\n")
 }
 
 // spread puts texts at the left and at the right of a line of w cells; what has no room is left out, the last of the
