@@ -107,6 +107,9 @@ func (m *model) footer(w int) string {
 	if m.note != "" {
 		return fit(m.theme.warn.Render(clean(m.note)), w)
 	}
+	if m.view == onLogs && m.logs.typing {
+		return fit(m.theme.key.Render("enter")+" finds it  "+m.theme.key.Render("esc")+" leaves the search", w)
+	}
 	at := m.place()
 	var all, ends []binding
 	for _, b := range m.keys {

@@ -93,8 +93,12 @@ func commonBindings() []binding {
 	}
 }
 
-// back leaves a view; what only it needs ends.
+// back leaves a view; what only it needs ends. A search in a log is left first.
 func (m *model) back() tea.Cmd {
+	if m.view == onLogs && m.logs.query != "" {
+		m.logs.query = ""
+		return nil
+	}
 	if m.view == onOperation && !m.running() {
 		return m.dismiss()
 	}

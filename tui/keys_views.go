@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"fmt"
-
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -118,7 +116,7 @@ func (m *model) copyLog() tea.Cmd {
 		text += line + "\n"
 	}
 	cmd := m.copy(text)
-	m.note = fmt.Sprintf("copied %d lines (if the terminal allows)", to-min(m.logs.top, to))
+	m.note = "copied " + count(to-min(m.logs.top, to), "line") + " (if the terminal allows)"
 	return cmd
 }
 
