@@ -107,7 +107,10 @@ func (m *model) footer(w int) string {
 	if m.note != "" {
 		return fit(m.theme.warn.Render(clean(m.note)), w)
 	}
-	if m.view == onLogs && m.logs.typing {
+	switch {
+	case m.failure != nil || m.dialog != nil || m.finder != nil: // it says its own keys; those of the view do nothing
+		return ""
+	case m.view == onLogs && m.logs.typing:
 		return fit(m.theme.key.Render("enter")+" finds it  "+m.theme.key.Render("esc")+" leaves the search", w)
 	}
 	at := m.place()
