@@ -313,8 +313,8 @@ func TestDashboardCancelsACreate(t *testing.T) {
 	d.Type("n")
 	d.Hides("Leave while")
 	d.Type("xy")
-	d.Shows("create failed after")
-	d.Shows("create was interrupted")
+	d.Shows("create canceled after")
+	d.Shows("create was canceled; what it had done is undone")
 	d.Shows("↩ make the VM")
 	if left := m.left(); len(left) != 0 {
 		t.Errorf("left: %v", left)

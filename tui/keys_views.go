@@ -53,6 +53,9 @@ func operationBindings() []binding {
 		{id: "cancel", keys: []string{"x"}, label: "cancel", rank: 2, in: onOperation,
 			effect: "cancel the operation safely, after asking; what it made is removed",
 			words:  "abort interrupt undo", why: whyNotCancel, do: (*model).askCancel},
+		{id: "again", keys: []string{"r"}, label: "try again", rank: 2, in: onOperation,
+			effect: "do once more what has failed or was canceled",
+			words:  "retry repeat", why: whyNotAgain, do: func(m *model) tea.Cmd { return m.press(named(m.keys, m.op.verb.id)) }},
 		{id: "log", keys: []string{"l"}, label: "log", rank: 3, in: onOperation,
 			effect: "the log of the operation, and back to its plan",
 			words:  "output", do: func(m *model) tea.Cmd {
@@ -67,6 +70,16 @@ func operationBindings() []binding {
 func whyNotDismiss(m *model) string {
 	if m.running() {
 		return "it is under way; esc leaves it running and shows the box"
+	}
+	return ""
+}
+
+func whyNotAgain(m *model) string {
+	switch {
+	case m.running():
+		return "it is under way"
+	case m.op == nil || m.op.err == nil:
+		return "nothing has failed"
 	}
 	return ""
 }

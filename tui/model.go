@@ -230,7 +230,7 @@ func (m *model) learn(k Known) tea.Cmd {
 		m.live = nil
 		m.poll.slower() // nobody answers, and files change seldom
 	}
-	if had && !m.hasBox() {
+	if !m.hasBox() && !m.running() && (had || !m.first.checks.begun()) {
 		return m.firstChecks()
 	}
 	return nil

@@ -208,6 +208,14 @@ func twoUnits(n, per int, large, small string) string {
 	return fmt.Sprintf("%d%s %d%s", n/per, large, n%per, small)
 }
 
+// sofar is elapsed of what is still under way: tenths would be gone before they are read.
+func sofar(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
+	}
+	return elapsed(d)
+}
+
 // elapsed is how long something took or takes: "12s", "1m42s".
 func elapsed(d time.Duration) string {
 	d = max(d, 0)
