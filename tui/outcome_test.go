@@ -77,6 +77,24 @@ func TestTryAgain(t *testing.T) {
 	settle(t, m)
 }
 
+// A create that fails while the person looks elsewhere leaves the first view, and that says what the machine lacks.
+func TestChecksAfterAFailureElsewhere(t *testing.T) {
+	f := noBox()
+	end := held(f)
+	f.checks = lackingHost()
+	m := testModel(f, 80, 24)
+	m.create = true
+	m.Init()
+	press(m, "esc")
+	end <- errors.New("no room is left")
+	settle(t, m)
+	m.failure = nil
+	drain(m, m.learn(f.known))
+	if s := screen(m); m.place() != onFirst || !strings.Contains(s, "checks fail") {
+		t.Errorf("no checks:\n%s", s)
+	}
+}
+
 // A start installs nothing: of the phases it shows the one that it looks at.
 func TestColumns(t *testing.T) {
 	m := on(withStatus(running()))
