@@ -81,6 +81,8 @@ func (m *model) elsewhere(key string) string {
 	switch {
 	case !ok || b.move:
 		return ""
+	case b.id == "operation":
+		return b.label + ": it is on the screen"
 	case !m.hasBox() && b.in&withBox != 0:
 		return b.label + ": there is no box yet"
 	}

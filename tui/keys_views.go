@@ -68,7 +68,7 @@ func operationBindings() []binding {
 }
 
 func whyNotDismiss(m *model) string {
-	if m.running() {
+	if m.running() || m.watching() {
 		return "it is under way; esc leaves it running and shows the box"
 	}
 	return ""
@@ -76,7 +76,7 @@ func whyNotDismiss(m *model) string {
 
 func whyNotAgain(m *model) string {
 	switch {
-	case m.running():
+	case m.running() || m.watching():
 		return "it is under way"
 	case m.op == nil || m.op.err == nil:
 		return "nothing has failed"
@@ -86,6 +86,8 @@ func whyNotAgain(m *model) string {
 
 func whyNotCancel(m *model) string {
 	switch {
+	case m.watching():
+		return "another hermes-box does it: ctrl-c there cancels it"
 	case !m.running():
 		return "it has ended"
 	case m.op.canceled:

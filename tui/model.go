@@ -193,6 +193,10 @@ func (m *model) show(view place) {
 	if view != onLogs && view != onDetails {
 		m.logs.end()
 	}
+	if view != onOperation && m.op != nil && m.op.watched {
+		m.unwatch()
+		m.op = nil
+	}
 	m.view = view
 }
 
@@ -226,6 +230,9 @@ func (m *model) learn(k Known) tea.Cmd {
 		m.live = nil
 	}
 	m.known = k
+	if m.watching() && (k.Status == nil || k.Status.Underway == nil || !k.Status.Underway.Running) {
+		m.unwatch()
+	}
 	if !k.Exists {
 		m.live = nil
 		m.poll.slower() // nobody answers, and files change seldom
@@ -237,7 +244,7 @@ func (m *model) learn(k Known) tea.Cmd {
 }
 
 // running is whether an operation of ours is under way.
-func (m *model) running() bool { return m.op != nil && !m.op.ended }
+func (m *model) running() bool { return m.op != nil && !m.op.ended && !m.op.watched }
 
 // quit ends the dashboard, or asks where that would end an operation too.
 func (m *model) quit() tea.Cmd {

@@ -58,6 +58,7 @@ type operation struct {
 	warnings []string
 	canceled bool // the person asked for it
 	stuck    bool // something could not be undone
+	watched  bool // another process does it
 	showLog  bool
 	pulse    int   // the one that counts
 	back     int   // lines that the log is scrolled back from its end

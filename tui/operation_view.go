@@ -92,10 +92,14 @@ func (m *model) planTitle() string {
 		return title + m.theme.warn.Render(" undoing")
 	}
 	took := sofar(m.now().Sub(o.begun))
-	if all == 0 {
-		return title + m.theme.dim.Render(" begins")
+	by := ""
+	if o.watched {
+		by = " · by another hermes-box"
 	}
-	return title + m.theme.dim.Render(fmt.Sprintf(" %d of %d · %s", done, all, took))
+	if all == 0 {
+		return title + m.theme.dim.Render(" begins"+by)
+	}
+	return title + m.theme.dim.Render(fmt.Sprintf(" %d of %d · %s%s", done, all, took, by))
 }
 
 // stepLines are the steps of the plan in h lines. Where they are more, those that are done become one line.

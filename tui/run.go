@@ -94,7 +94,7 @@ func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 
 // pulse draws the clock of an operation, while there is one to see.
 func (m *model) pulse() tea.Cmd {
-	if !m.running() || m.poll.blurred {
+	if !m.running() && !m.watching() || m.poll.blurred {
 		return nil
 	}
 	m.op.pulse++ // one that is still to come counts no more
