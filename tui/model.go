@@ -164,6 +164,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	b, ok := find(m.keys, m.place(), name)
+	if !ok && m.view == onOperation && m.op != nil && m.op.ended {
+		return m.beyond(name)
+	}
 	if !ok {
 		m.note = m.elsewhere(name)
 		return nil

@@ -114,3 +114,20 @@ func TestSofar(t *testing.T) {
 		}
 	}
 }
+
+// The outcome says which keys go on from there: they do, without another one before them.
+func TestKeysOfTheOutcome(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	creating(13, nil)(m)
+	if s := screen(m); !strings.Contains(s, "w signs in") {
+		t.Fatal(s)
+	}
+	if cmd := press(m, "w"); cmd == nil || m.note != "" || m.view != onDashboard || m.op != nil {
+		t.Errorf("w does not sign in: %q", m.note)
+	}
+	creating(13, nil)(m)
+	if press(m, "S"); m.dialog == nil {
+		t.Errorf("S does not stop: %q", m.note)
+	}
+}

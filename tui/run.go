@@ -143,6 +143,21 @@ func (m *model) dismiss() tea.Cmd {
 	return tea.Batch(m.pollNow(), m.firstChecks())
 }
 
+// beyond is a key of the view behind an operation that has ended: its outcome names some of them.
+func (m *model) beyond(name string) tea.Cmd {
+	at := onFirst
+	if m.hasBox() {
+		at = onDashboard
+	}
+	b, ok := find(m.keys, at, name)
+	if !ok {
+		m.note = m.elsewhere(name)
+		return nil
+	}
+	gone := m.dismiss()
+	return tea.Batch(gone, m.press(b))
+}
+
 // outcome is what is to be said of an operation that has ended.
 func (o *operation) outcome() (good bool, line string) {
 	if o.err == nil {
