@@ -76,7 +76,7 @@ func TestDashboardCancelsACreate(t *testing.T) {
 	d.Type("q", "Leave while the create is under way?")
 	d.Type("n")
 	d.Hides("Leave while")
-	d.Type("xy", "create failed after", "create was interrupted", "↩ make the VM")
+	d.Type("xy", "create canceled after", "create was canceled; what it had done is undone", "↩ make the VM")
 	m.nothing()
 	rest()
 	d.Type(enter, "makes the box")

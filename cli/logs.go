@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -31,8 +30,8 @@ func (a *app) logs() *cobra.Command {
 		Use: "logs [" + strings.Join(ops.LogSources, "|") + "]", GroupID: "look", Args: cobra.MaximumNArgs(1), ValidArgs: ops.LogSources,
 		Short: "show a log of the box or of what was done to it",
 		Long: `Show a log: of hermes, executor or recovery from inside the box; of the newest operation, of the commands
-that were run for it (limactl, ssh), or of the VM's boot from this machine. Without a name it is that of the
-newest operation. --json prints those of operations and commands as they are kept: one JSON object a line.`,
+that were run for it (limactl, ssh; what the dashboard asks over and over only where it failed), or of the VM's
+boot from this machine. Without a name it is that of the newest operation. --json prints those of operations and commands as they are kept: one JSON object a line.`,
 		Example: "  hermes-box logs\n  hermes-box logs executor -f\n  hermes-box logs commands -n 20 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source := "operations"
@@ -183,12 +182,14 @@ func commandText(s style, line []byte) string {
 	if json.Unmarshal(line, &c) != nil || c.Command == "" {
 		return harmless.Text(string(line))
 	}
-	program, args, _ := strings.Cut(harmless.Text(c.Command), " ")
 	how := s.green("✓")
-	if c.Status != 0 || c.Error != "" {
+	switch {
+	case c.Canceled():
+		how, c.Error = s.dim("–"), ""
+	case c.Status != 0 || c.Error != "":
 		how = s.red("✗")
 	}
-	text := fmt.Sprintf("%s  %s %6s  %s %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), filepath.Base(program), args)
+	text := fmt.Sprintf("%s  %s %6s  %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), harmless.Text(c.Line()))
 	for _, more := range []string{harmless.Text(c.Error), harmless.Text(c.Stderr)} {
 		if more = strings.TrimSpace(more); more != "" {
 			text += "\n" + strings.Repeat(" ", 10) + hang(more)

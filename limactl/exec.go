@@ -185,7 +185,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	}
 	out.flush()
 	diag.flush()
-	c.log(cmd, begin, tail(diag.early(), 5), err)
+	c.log(ctx, cmd, begin, tail(diag.early(), 5), err)
 
 	status, reported := out.status()
 	switch {
@@ -266,7 +266,7 @@ func (c *Client) dropMaster(ctx context.Context, instance string) {
 	detach(cmd)
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
-	c.log(cmd, begin, tail(string(out), 5), err)
+	c.log(ctx, cmd, begin, tail(string(out), 5), err)
 }
 
 // sshArgs finds ssh and gives the options every connection has.

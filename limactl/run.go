@@ -58,7 +58,7 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 		err = context.Cause(ctx)
 	}
 	out := output{stdout: stdout.kept.Bytes(), stderr: stderr.kept.String()}
-	c.log(cmd, begin, tail(out.stderr, 20), err)
+	c.log(ctx, cmd, begin, tail(out.stderr, 20), err)
 	if err == nil {
 		return out, nil
 	}
@@ -87,8 +87,14 @@ func sweep(cmd *exec.Cmd) {
 	}
 }
 
-func (c *Client) log(cmd *exec.Cmd, begin time.Time, stderr string, err error) {
-	if c.config.Log == nil {
+type unlogged struct{}
+
+// Unlogged is a context for what is asked over and over only to be shown: what is run for it goes into the log only
+// where it fails.
+func Unlogged(ctx context.Context) context.Context { return context.WithValue(ctx, unlogged{}, true) }
+
+func (c *Client) log(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
+	if c.config.Log == nil || err == nil && ctx.Value(unlogged{}) != nil {
 		return
 	}
 	status := -1

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -69,6 +70,15 @@ type LoggedCommand struct {
 	Error   string    `json:"error,omitempty"`
 	Stderr  string    `json:"stderr,omitempty"`
 }
+
+// Line is the command without the directory that its program is in.
+func (c LoggedCommand) Line() string {
+	program, args, _ := strings.Cut(c.Command, " ")
+	return strings.TrimSpace(filepath.Base(program) + " " + args)
+}
+
+// Canceled tells whether it was ended because nobody wanted it any more: that is no failure.
+func (c LoggedCommand) Canceled() bool { return c.Error == context.Canceled.Error() }
 
 func entry(c limactl.Command) LoggedCommand {
 	args := slices.Clone(c.Args)

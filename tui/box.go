@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 
+	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
@@ -78,7 +79,7 @@ func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Status(ctx)
+	return b.Status(limactl.Unlogged(ctx)) // it is asked all the time
 }
 
 func (o onHost) Create(ctx context.Context, sink ops.Sink) error {

@@ -86,7 +86,9 @@ func (m *model) causes(w int) (out []string) {
 	if st.Cause != "" {
 		add(st.Cause)
 	}
-	if st.Busy != "" && !m.running() {
+	if u := m.others(); u != nil {
+		add("another hermes-box: " + u.String())
+	} else if st.Busy != "" && !m.running() {
 		add(st.Busy)
 	}
 	if st.LockError != "" {

@@ -85,7 +85,11 @@ func (f *failure) view(m *model, w, h int) []string {
 	room := max(1, h-2)
 	f.top = max(0, min(f.top, len(text)-room))
 	out := append([]string{}, text[f.top:min(len(text), f.top+room)]...)
-	keys := t.key.Render("esc") + " close   " + t.key.Render("c") + " copy the hint"
+	what := "error"
+	if fault.HintOf(f.err) != "" {
+		what = "hint"
+	}
+	keys := t.key.Render("esc") + " close   " + t.key.Render("c") + " copy the " + what
 	if len(text) > room {
 		keys += "   " + t.key.Render("↑↓") + " scroll"
 	}

@@ -197,6 +197,9 @@ func (c *checks) progress() string {
 	return made
 }
 
+// begun is whether there are checks, or will be.
+func (c *checks) begun() bool { return c.working() || len(c.all) > 0 }
+
 func needsLook(c ops.Check) bool { return c.Verdict == ops.Fail || c.Verdict == ops.Unknown }
 
 func (c *checks) failed() (bad []ops.Check) {

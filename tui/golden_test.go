@@ -57,6 +57,7 @@ func scenes() []scene {
 	degraded.Cause = "the VM runs on without its host agent, which has died; stop it and start it again"
 	busy := off("starting")
 	busy.Busy = "create is under way"
+	busy.Underway = &ops.Underway{Operation: "create", Running: true, PID: 1 << 22, Started: noon.Add(-time.Minute), Step: "boot"}
 	return []scene{
 		{"first", on(noBox(), checks(healthyHost()))},
 		{"first-checking", on(noBox(), checks(healthyHost()[:3]), func(m *model) { m.first.checks.feed = newFeed[ops.Check](nil) })},

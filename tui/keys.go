@@ -81,6 +81,8 @@ func (m *model) elsewhere(key string) string {
 	switch {
 	case !ok || b.move:
 		return ""
+	case b.id == "operation":
+		return b.label + ": it is on the screen"
 	case !m.hasBox() && b.in&withBox != 0:
 		return b.label + ": there is no box yet"
 	}
@@ -106,6 +108,12 @@ func (m *model) press(b binding) tea.Cmd {
 func (m *model) footer(w int) string {
 	if m.note != "" {
 		return fit(m.theme.warn.Render(clean(m.note)), w)
+	}
+	switch {
+	case m.failure != nil || m.dialog != nil || m.finder != nil: // it says its own keys; those of the view do nothing
+		return ""
+	case m.view == onLogs && m.logs.typing:
+		return fit(m.theme.key.Render("enter")+" finds it  "+m.theme.key.Render("esc")+" leaves the search", w)
 	}
 	at := m.place()
 	var all, ends []binding

@@ -40,9 +40,9 @@ func viewBindings() []binding {
 		{id: "sign-in", keys: []string{"w"}, label: "sign in", rank: 7, in: onDashboard | onDetails,
 			effect: "sign in to the agents, step by step",
 			words:  "login auth account walkthrough token setup", why: whyNotSignIn, do: func(m *model) tea.Cmd { return m.signIn("") }},
-		{id: "operation", keys: []string{"o"}, label: "operation", in: withBox | onFirst,
-			effect: "back to the operation that is under way",
-			words:  "progress create plan steps", why: whyNoOperation, do: open(onOperation)},
+		{id: "operation", keys: []string{"o"}, label: "operation", rank: 1, in: withBox | onFirst,
+			effect: "the operation that is under way, here or in another hermes-box",
+			words:  "progress create plan steps watch", why: whyNoOperation, do: (*model).openOperation},
 		{id: "refresh", keys: []string{"r"}, label: "refresh", in: onDashboard | onDetails | onDrift,
 			effect: "ask the box once more, now",
 			words:  "reload update now", do: (*model).pollNow},
@@ -93,8 +93,12 @@ func commonBindings() []binding {
 	}
 }
 
-// back leaves a view; what only it needs ends.
+// back leaves a view; what only it needs ends. A search in a log is left first.
 func (m *model) back() tea.Cmd {
+	if m.view == onLogs && m.logs.query != "" {
+		m.logs.query = ""
+		return nil
+	}
 	if m.view == onOperation && !m.running() {
 		return m.dismiss()
 	}
@@ -117,8 +121,16 @@ func (m *model) logOfPlace() string {
 	return "hermes"
 }
 
+// openOperation goes back to our own operation, or watches that of another process.
+func (m *model) openOperation() tea.Cmd {
+	if u := m.others(); m.op == nil && u != nil {
+		return m.watch(u)
+	}
+	return open(onOperation)(m)
+}
+
 func whyNoOperation(m *model) string {
-	if m.op == nil {
+	if m.op == nil && m.others() == nil {
 		return "nothing is under way"
 	}
 	return ""

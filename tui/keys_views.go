@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"fmt"
-
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -55,6 +53,9 @@ func operationBindings() []binding {
 		{id: "cancel", keys: []string{"x"}, label: "cancel", rank: 2, in: onOperation,
 			effect: "cancel the operation safely, after asking; what it made is removed",
 			words:  "abort interrupt undo", why: whyNotCancel, do: (*model).askCancel},
+		{id: "again", keys: []string{"r"}, label: "try again", rank: 2, in: onOperation,
+			effect: "do once more what has failed or was canceled",
+			words:  "retry repeat", why: whyNotAgain, do: func(m *model) tea.Cmd { return m.press(named(m.keys, m.op.verb.id)) }},
 		{id: "log", keys: []string{"l"}, label: "log", rank: 3, in: onOperation,
 			effect: "the log of the operation, and back to its plan",
 			words:  "output", do: func(m *model) tea.Cmd {
@@ -67,14 +68,26 @@ func operationBindings() []binding {
 }
 
 func whyNotDismiss(m *model) string {
-	if m.running() {
+	if m.running() || m.watching() {
 		return "it is under way; esc leaves it running and shows the box"
+	}
+	return ""
+}
+
+func whyNotAgain(m *model) string {
+	switch {
+	case m.running() || m.watching():
+		return "it is under way"
+	case m.op == nil || m.op.err == nil:
+		return "nothing has failed"
 	}
 	return ""
 }
 
 func whyNotCancel(m *model) string {
 	switch {
+	case m.watching():
+		return "another hermes-box does it: ctrl-c there cancels it"
 	case !m.running():
 		return "it has ended"
 	case m.op.canceled:
@@ -118,7 +131,7 @@ func (m *model) copyLog() tea.Cmd {
 		text += line + "\n"
 	}
 	cmd := m.copy(text)
-	m.note = fmt.Sprintf("copied %d lines (if the terminal allows)", to-min(m.logs.top, to))
+	m.note = "copied " + count(to-min(m.logs.top, to), "line") + " (if the terminal allows)"
 	return cmd
 }
 

@@ -28,6 +28,7 @@ type logs struct {
 	typing bool // the search is being typed
 	query  string
 	hits   []int // lines as they are drawn that hold the query
+	nth    int   // of the hits, the one that n has gone to, counted from 1; 0: none, or the person has moved since
 
 	feed   *feed[string]
 	cancel context.CancelFunc

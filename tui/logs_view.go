@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -25,9 +26,10 @@ func (l *logs) draw(w int) []string {
 	d := &l.drawn
 	if d.w != w || d.wrap != l.wrap || d.from > len(l.lines) {
 		*d = drawn{w: w, wrap: l.wrap}
+		l.nth = 0
 	}
 	if d.query != l.query {
-		d.query, d.hits = l.query, nil
+		d.query, d.hits, l.nth = l.query, nil, 0
 		for i, line := range d.lines {
 			l.hit(i, line)
 		}
@@ -82,6 +84,8 @@ func (m *model) logsView(w, h int) []string {
 	switch {
 	case l.typing:
 		title += "  /" + clean(l.query) + t.match.Render(" ")
+	case l.nth > 0:
+		title += t.warn.Render(fmt.Sprintf("  /%s: %d of %d found", clean(l.query), l.nth, len(l.hits)))
 	case l.query != "":
 		title += t.warn.Render(fmt.Sprintf("  /%s: %d found", clean(l.query), len(l.hits)))
 	}
@@ -95,13 +99,17 @@ func (m *model) logsView(w, h int) []string {
 		body = append(body, t.dim.Render("it is empty"))
 	}
 	for i := l.top; i < min(len(lines), l.top+room); i++ {
-		body = append(body, l.marked(t, lines[i], w-4))
+		ink := t.accent
+		if l.nth > 0 && l.hits[l.nth-1] == i {
+			ink = t.match
+		}
+		body = append(body, l.marked(ink, lines[i], w-4))
 	}
 	return append(out, t.panel(title, w, h-1, body)...)
 }
 
-// marked is a line with what was searched for in it marked.
-func (l *logs) marked(t theme, line string, w int) string {
+// marked is a line with what was searched for in that ink.
+func (l *logs) marked(found ink, line string, w int) string {
 	line = ansi.Truncate(line, w, "…")
 	if l.query == "" {
 		return line
@@ -116,7 +124,7 @@ func (l *logs) marked(t theme, line string, w int) string {
 		if i < 0 {
 			return b.String() + line
 		}
-		b.WriteString(line[:i] + t.match.Render(line[i:i+len(query)]))
+		b.WriteString(line[:i] + found.Render(line[i:i+len(query)]))
 		line, low = line[i+len(query):], low[i+len(query):]
 	}
 }
@@ -126,6 +134,7 @@ func (l *logs) move(by, room int) {
 	last := max(0, len(l.drawn.lines)-room)
 	l.top = max(0, min(l.top+by, last))
 	l.follow = l.top == last && by > 0
+	l.nth = 0
 }
 
 // typeKey is a key of the search.
@@ -148,28 +157,19 @@ func (l *logs) typeKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// find goes to the next line that holds the query, or with -1 to the one before.
+// find goes to the next line that holds the query, or with -1 to the one before: of the one it has gone to last, else of
+// what is on the screen. Behind the last comes the first.
 func (l *logs) find(by int) {
 	l.draw(max(1, l.drawn.w))
-	if len(l.hits) == 0 {
+	n := len(l.hits)
+	if n == 0 {
 		return
 	}
 	l.follow = false
-	if by > 0 {
-		for _, i := range l.hits {
-			if i > l.top {
-				l.top = i
-				return
-			}
-		}
-		l.top = l.hits[0]
-		return
+	if l.nth == 0 {
+		l.nth, _ = slices.BinarySearch(l.hits, l.top) // as many as are above the screen
+		by = max(by, 0)
 	}
-	for n := len(l.hits) - 1; n >= 0; n-- {
-		if l.hits[n] < l.top {
-			l.top = l.hits[n]
-			return
-		}
-	}
-	l.top = l.hits[len(l.hits)-1]
+	l.nth = (l.nth-1+by+n)%n + 1
+	l.top = l.hits[l.nth-1]
 }

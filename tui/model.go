@@ -175,6 +175,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	b, ok := find(m.keys, m.place(), name)
+	if !ok && m.view == onOperation && m.op != nil && m.op.ended {
+		return m.beyond(name)
+	}
 	if !ok {
 		m.note = m.elsewhere(name)
 		return nil
@@ -222,6 +225,10 @@ func (m *model) show(view place) {
 	if view != onLogs && view != onDetails {
 		m.logs.end()
 	}
+	if view != onOperation && m.op != nil && m.op.watched {
+		m.unwatch()
+		m.op = nil
+	}
 	m.view = view
 }
 
@@ -255,18 +262,21 @@ func (m *model) learn(k Known) tea.Cmd {
 		m.live = nil
 	}
 	m.known = k
+	if m.watching() && (k.Status == nil || k.Status.Underway == nil || !k.Status.Underway.Running) {
+		m.unwatch()
+	}
 	if !k.Exists {
 		m.live = nil
 		m.poll.slower() // nobody answers, and files change seldom
 	}
-	if had && !m.hasBox() {
+	if !m.hasBox() && !m.running() && (had || !m.first.checks.begun()) {
 		return m.firstChecks()
 	}
 	return nil
 }
 
 // running is whether an operation of ours is under way.
-func (m *model) running() bool { return m.op != nil && !m.op.ended }
+func (m *model) running() bool { return m.op != nil && !m.op.ended && !m.op.watched }
 
 // quit ends the dashboard, or asks where that would end an operation too.
 func (m *model) quit() tea.Cmd {

@@ -27,6 +27,8 @@ func (m *model) suggestions() []suggestion {
 	switch {
 	case m.running():
 		add("operation", "look at the %s", m.op.verb.id)
+	case m.others() != nil:
+		add("operation", "watch the %s", m.others().Operation)
 	case strings.HasPrefix(st.Busy, "destroy was"):
 		add("destroy", "end the destroy that was cut off")
 	case m.known.Exists && !m.known.Ready && whyBusy(m) == "":

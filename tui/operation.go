@@ -19,6 +19,7 @@ const (
 	stepRunning
 	stepDone
 	stepFailed
+	stepCanceled
 	stepUndoing
 	stepUndone
 )
@@ -56,6 +57,8 @@ type operation struct {
 	log      []string
 	warnings []string
 	canceled bool // the person asked for it
+	stuck    bool // something could not be undone
+	watched  bool // another process does it
 	showLog  bool
 	pulse    int   // the one that counts
 	back     int   // lines that the log is scrolled back from its end
@@ -102,6 +105,9 @@ func (o *operation) apply(e ops.Event) {
 		o.note(e.Time, e.Title+": done in "+elapsed(s.took))
 	case ops.Failed:
 		s.state, s.took = stepFailed, seconds(e)
+		if o.canceled {
+			s.state = stepCanceled
+		}
 		o.fill(e.Step, protocol.Failed)
 		o.note(e.Time, e.Title+": "+e.Error)
 	case ops.Undoing:
@@ -110,7 +116,7 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Undone:
 		s.state = stepUndone
 		if e.Error != "" {
-			s.state, s.detail = stepFailed, clean("could not be undone: "+e.Error)
+			s.state, s.detail, o.stuck = stepFailed, clean("could not be undone: "+e.Error), true
 		}
 		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
 	}
@@ -206,12 +212,51 @@ func (o *operation) note(at time.Time, line string) {
 	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+clean(line))
 }
 
-// finish is the end of it, with its outcome.
+// finish is the end of it, with its outcome. Nothing is at work any more then.
 func (o *operation) finish(err error, now time.Time) {
 	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), newGrace(now)
+	for _, row := range o.grid {
+		for phase, state := range row {
+			if state == protocol.Started {
+				row[phase] = protocol.Undone
+			}
+		}
+	}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok {
 		o.output = clean(out)
 	}
+}
+
+// wasCanceled is whether it has ended as the person has asked, with nothing left behind: that is no failure.
+func (o *operation) wasCanceled() bool {
+	return o.ended && o.canceled && !o.stuck && fault.CodeOf(o.err) == fault.Interrupted
+}
+
+// ending is how it has ended, in a word.
+func (o *operation) ending() string {
+	switch {
+	case o.err == nil:
+		return "done"
+	case o.wasCanceled():
+		return "canceled"
+	}
+	return "failed"
+}
+
+// columns are the phases that there is something to be said of: all where software is installed, else what was looked
+// at.
+func (o *operation) columns() []string {
+	if slices.ContainsFunc(o.steps, func(s step) bool { return s.id == "install" }) {
+		return phases
+	}
+	return slices.DeleteFunc(slices.Clone(phases), func(phase string) bool {
+		for _, row := range o.grid {
+			if row[phase] != "" {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // at is how many steps have ended well, of how many.

@@ -84,7 +84,7 @@ func TestChecksAfterAFailedCreate(t *testing.T) {
 func TestStepProgressCutsNoNumber(t *testing.T) {
 	m := testModel(noBox(), 80, 24)
 	s := &step{detail: "claude smoke", begun: noon.Add(-1200 * time.Millisecond)}
-	for w, want := range map[int]string{19: "claude smoke · 1.0s", 18: "claude smoke"} {
+	for w, want := range map[int]string{17: "claude smoke · 1s", 16: "claude smoke"} {
 		if got := ansi.Strip(m.stepProgress(s, w)); got != want {
 			t.Errorf("%d cells: %q", w, got)
 		}

@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -85,16 +84,22 @@ func (m *model) planTitle() string {
 	switch {
 	case o.ended && o.err == nil:
 		return title + m.theme.good.Render(" done in "+elapsed(o.took))
+	case o.wasCanceled():
+		return title + m.theme.warn.Render(" canceled after "+elapsed(o.took))
 	case o.ended:
 		return title + m.theme.bad.Render(" failed after "+elapsed(o.took))
 	case o.canceled:
 		return title + m.theme.warn.Render(" undoing")
 	}
-	took := elapsed(m.now().Sub(o.begun).Truncate(time.Second))
-	if all == 0 {
-		return title + m.theme.dim.Render(" begins")
+	took := sofar(m.now().Sub(o.begun))
+	by := ""
+	if o.watched {
+		by = " · by another hermes-box"
 	}
-	return title + m.theme.dim.Render(fmt.Sprintf(" %d of %d · %s", done, all, took))
+	if all == 0 {
+		return title + m.theme.dim.Render(" begins"+by)
+	}
+	return title + m.theme.dim.Render(fmt.Sprintf(" %d of %d · %s%s", done, all, took, by))
 }
 
 // stepLines are the steps of the plan in h lines. Where they are more, those that are done become one line.
@@ -144,8 +149,10 @@ func (m *model) stepLine(s *step, w int) string {
 	case stepFailed:
 		mark, tail = t.bad.Render("✗"), t.bad.Render("failed")+t.dim.Render(" after "+elapsed(s.took))
 		if s.detail != "" {
-			tail = t.bad.Render(s.detail)
+			tail += t.bad.Render(": " + s.detail)
 		}
+	case stepCanceled:
+		mark, tail = t.warn.Render("–"), t.warn.Render("canceled")+t.dim.Render(" after "+elapsed(s.took))
 	case stepUndoing:
 		mark, tail = t.warn.Render("↩"), t.warn.Render("being undone")
 	case stepUndone:
@@ -156,7 +163,7 @@ func (m *model) stepLine(s *step, w int) string {
 
 // stepProgress tells how far a running step is: bytes where they move, else what it is at.
 func (m *model) stepProgress(s *step, w int) string {
-	took := elapsed(m.now().Sub(s.begun).Truncate(time.Second))
+	took := sofar(m.now().Sub(s.begun))
 	if s.total <= 0 || s.done >= s.total {
 		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
 			return m.theme.dim.Render(text)
@@ -189,7 +196,7 @@ func phaseWidth(phase string) int { return max(len(phase)+2, 7) }
 
 func (m *model) phaseHead() string {
 	var head strings.Builder
-	for _, p := range phases {
+	for _, p := range m.op.columns() {
 		head.WriteString(fit(p, phaseWidth(p)))
 	}
 	return m.theme.dim.Render(strings.TrimRight(head.String(), " "))
@@ -202,9 +209,10 @@ func (m *model) gridLines(w int) []string {
 	}
 	const nameW = 11
 	out := []string{fit(m.theme.title.Render(fit("software", nameW))+m.phaseHead(), w)}
+	columns := m.op.columns()
 	for _, name := range lock.Order {
 		line := fit("  "+name, nameW)
-		for _, phase := range phases {
+		for _, phase := range columns {
 			line += fit(m.cell(m.op.grid[name][phase]), phaseWidth(phase))
 		}
 		out = append(out, fit(line, w))
@@ -244,12 +252,19 @@ func (m *model) outcomeLines(w, h int) []string {
 		return []string{fit(t.good.Render("✓ ")+t.title.Render(line)+t.dim.Render("   "+o.verb.next), w)}
 	}
 	var out []string
+	glyph := t.bad.Render("✗ ")
+	if o.wasCanceled() {
+		glyph = t.warn.Render("– ")
+	}
 	for i, l := range wrapped(line, w-2) {
 		mark := "  "
 		if i == 0 {
-			mark = t.bad.Render("✗ ")
+			mark = glyph
 		}
 		out = append(out, fit(mark+l, w))
+	}
+	if o.wasCanceled() {
+		return out[:min(h, len(out))]
 	}
 	for _, l := range m.hint(o.err, w-2) {
 		out = append(out, fit("  "+l, w))

@@ -44,12 +44,14 @@ func clean(s string) string {
 	return harmless.Text(strings.ReplaceAll(s, "\t", "    "))
 }
 
-// wrapped breaks a text into lines of at most w cells.
+// wrapped breaks a text into lines of at most w cells, between words: what is to be typed is not torn at its hyphens.
 func wrapped(s string, w int) []string {
 	if w < 1 {
 		return nil
 	}
-	return strings.Split(ansi.Wrap(s, w, ""), "\n")
+	const hyphen, unbroken = "-", "\u2011"
+	lines := ansi.Wrap(strings.ReplaceAll(s, hyphen, unbroken), w, "")
+	return strings.Split(strings.ReplaceAll(lines, unbroken, hyphen), "\n")
 }
 
 // spread puts texts at the left and at the right of a line of w cells; what has no room is left out, the last of the
@@ -199,6 +201,14 @@ func twoUnits(n, per int, large, small string) string {
 		return fmt.Sprintf("%d%s", n/per, large)
 	}
 	return fmt.Sprintf("%d%s %d%s", n/per, large, n%per, small)
+}
+
+// sofar is elapsed of what is still under way: tenths would be gone before they are read.
+func sofar(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
+	}
+	return elapsed(d)
 }
 
 // elapsed is how long something took or takes: "12s", "1m42s".

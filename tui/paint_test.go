@@ -58,7 +58,7 @@ func TestReadable(t *testing.T) {
 		`{"time":"2026-06-15T12:00:00Z","event":"started","title":"boot the VM"}`:                              "12:00:00  boot the VM: started",
 		`{"time":"2026-06-15T12:00:00Z","event":"done","title":"boot the VM","seconds":72}`:                    "12:00:00  boot the VM: done in 1m12s",
 		`{"time":"2026-06-15T12:00:00Z","event":"phase","component":"uv","phase":"stage","state":"done"}`:      "12:00:00  uv stage: done",
-		`{"time":"2026-06-15T12:00:00Z","command":"limactl list","seconds":0.2,"status":1,"stderr":"no\nway"}`: "12:00:00    1  limactl list in 0.2s: no | way",
+		`{"time":"2026-06-15T12:00:00Z","command":"limactl list","seconds":0.2,"status":1,"stderr":"no\nway"}`: "12:00:00  ✗   0.2s  limactl list: no | way",
 		`{"some":"json"}`: `{"some":"json"}`,
 		`{broken`:         `{broken`,
 	} {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"hermes-box/ops"
 )
 
 // readable makes a line of one of our own logs, which are JSON, one for people. Any other stays as it is.
@@ -13,52 +15,58 @@ func readable(line string) string {
 	if !strings.HasPrefix(line, "{") {
 		return line
 	}
-	var e struct {
-		Time      time.Time `json:"time"`
-		Event     string    `json:"event"`
-		Title     string    `json:"title"`
-		Component string    `json:"component"`
-		Phase     string    `json:"phase"`
-		State     string    `json:"state"`
-		Line      string    `json:"line"`
-		Error     string    `json:"error"`
-		Operation string    `json:"operation"`
-		Seconds   float64   `json:"seconds"`
-		Command   string    `json:"command"`
-		Status    int       `json:"status"`
-		Stderr    string    `json:"stderr"`
+	at := func(t time.Time, text string) string { return t.Local().Format("15:04:05") + "  " + clean(text) }
+	var c ops.LoggedCommand
+	if json.Unmarshal([]byte(line), &c) == nil && c.Command != "" && !c.Time.IsZero() {
+		return at(c.Time, commandLine(c))
 	}
-	if json.Unmarshal([]byte(line), &e) != nil || e.Time.IsZero() {
-		return line
+	var e ops.Event
+	if json.Unmarshal([]byte(line), &e) == nil && e.Kind != "" && !e.Time.IsZero() {
+		return at(e.Time, eventLine(e))
 	}
-	at := e.Time.Local().Format("15:04:05") + "  "
+	return line
+}
+
+// commandLine is one run of limactl or ssh.
+func commandLine(c ops.LoggedCommand) string {
+	how := "✓"
+	switch {
+	case c.Canceled():
+		how, c.Error = "–", ""
+	case c.Status != 0 || c.Error != "":
+		how = "✗"
+	}
+	return withMore(fmt.Sprintf("%s %6s  %s", how, elapsed(time.Duration(c.Seconds*float64(time.Second))), c.Line()), c.Error, c.Stderr)
+}
+
+// eventLine is one event of an operation.
+func eventLine(e ops.Event) string {
 	took := ""
 	if e.Seconds > 0 {
-		took = " in " + elapsed(time.Duration(e.Seconds*float64(time.Second)))
+		took = " in " + elapsed(seconds(e))
 	}
-	var text string
-	switch {
-	case e.Command != "":
-		text = fmt.Sprintf("%3d  %s%s", e.Status, e.Command, took)
-	case e.Event == "phase":
+	text := e.Title + ": " + string(e.Kind) + took
+	switch e.Kind {
+	case ops.Phase:
 		text = strings.TrimSpace(e.Component+" "+e.Phase) + ": " + e.State
-	case e.Event == "plan":
+	case ops.Planned:
 		text = e.Operation + " begins"
-	case e.Event == "finished":
+	case ops.Finished:
 		text = e.Operation + " ends" + took
-	case e.Event == "log":
+	case ops.Log:
 		text = e.Line
-	case e.Event == "warning":
+	case ops.Warning:
 		text = "! " + e.Line
-	case e.Event != "":
-		text = e.Title + ": " + e.Event + took
-	default:
-		return line
 	}
-	for _, more := range []string{e.Error, e.Stderr} {
-		if more != "" {
-			text += ": " + strings.ReplaceAll(clean(more), "\n", " | ")
+	return withMore(text, e.Error)
+}
+
+// withMore adds what else there is to a line, on the same line.
+func withMore(text string, more ...string) string {
+	for _, m := range more {
+		if m = strings.TrimSpace(m); m != "" {
+			text += ": " + strings.ReplaceAll(m, "\n", " | ")
 		}
 	}
-	return at + clean(text)
+	return text
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/ops"
-	"hermes-box/ops/fault"
 )
 
 // pulseEvery is how often a screen with a clock on it is drawn while an operation runs.
@@ -70,13 +70,14 @@ func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 	}
 	o.finish(b.err, m.now())
 	m.note = ""
-	if b.err == nil && m.view != onOperation {
+	failed := o.ending() == "failed"
+	if !failed && m.view != onOperation {
 		_, m.note = o.outcome()
 	}
 	if m.dialog != nil && m.dialog.aboutOperation {
 		m.dialog = nil
 	}
-	if b.err != nil {
+	if failed {
 		f := &failure{err: b.err, what: o.verb.id, at: m.now(), output: o.output}
 		m.lastFailure = f
 		if m.view != onOperation { // else it is told there
@@ -86,18 +87,14 @@ func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 	m.live = nil
 	cmds := []tea.Cmd{m.pollNow()}
 	if o.took > longRun && m.poll.blurred {
-		word := "done"
-		if b.err != nil {
-			word = "failed"
-		}
-		cmds = append(cmds, tea.Raw("\a"+ansi.Notify(fmt.Sprintf("hermes-box: %s of %s %s", o.verb.id, o.box, word))))
+		cmds = append(cmds, tea.Raw("\a"+ansi.Notify(fmt.Sprintf("hermes-box: %s of %s %s", o.verb.id, o.box, o.ending()))))
 	}
 	return tea.Batch(cmds...)
 }
 
 // pulse draws the clock of an operation, while there is one to see.
 func (m *model) pulse() tea.Cmd {
-	if !m.running() || m.poll.blurred {
+	if !m.running() && !m.watching() || m.poll.blurred {
 		return nil
 	}
 	m.op.pulse++ // one that is still to come counts no more
@@ -108,6 +105,7 @@ func (m *model) pulse() tea.Cmd {
 func (m *model) askCancel() tea.Cmd {
 	d := m.confirm("Cancel the "+m.op.verb.id+"?", m.op.verb.undo)
 	d.aboutOperation = true
+	d.no, d.yesLabel = "let it go on", "cancel it"
 	d.yes = func(m *model) tea.Cmd {
 		m.cancelOperation()
 		return nil
@@ -145,13 +143,31 @@ func (m *model) dismiss() tea.Cmd {
 	return tea.Batch(m.pollNow(), m.firstChecks())
 }
 
+// beyond is a key of the view behind an operation that has ended: its outcome names some of them.
+func (m *model) beyond(name string) tea.Cmd {
+	at := onFirst
+	if m.hasBox() {
+		at = onDashboard
+	}
+	b, ok := find(m.keys, at, name)
+	if !ok {
+		m.note = m.elsewhere(name)
+		return nil
+	}
+	gone := m.dismiss()
+	return tea.Batch(gone, m.press(b))
+}
+
 // outcome is what is to be said of an operation that has ended.
 func (o *operation) outcome() (good bool, line string) {
 	if o.err == nil {
 		return true, o.box + " " + o.verb.done
 	}
-	if fault.CodeOf(o.err) == fault.Interrupted {
-		return false, clean(o.err.Error()) + "; what it had made is undone"
+	switch undone := slices.ContainsFunc(o.steps, func(s step) bool { return s.state == stepUndone }); {
+	case o.wasCanceled() && undone:
+		return false, o.verb.id + " was canceled; what it had done is undone"
+	case o.wasCanceled():
+		return false, o.verb.id + " was canceled"
 	}
 	return false, clean(o.err.Error())
 }

@@ -85,7 +85,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 // tellUnread leaves an error that was still on the screen in the terminal, as a command would.
 func (m *model) tellUnread(out io.Writer) {
 	f := m.failure
-	if m.op != nil && m.op.ended && m.op.err != nil && m.view == onOperation {
+	if m.op != nil && m.op.ended && m.op.ending() == "failed" && !m.op.watched && m.view == onOperation {
 		f = m.lastFailure
 	}
 	if f == nil {

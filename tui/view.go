@@ -161,7 +161,9 @@ func (m *model) over(lines []string, title string, w int, inside []string) []str
 	for i, line := range lines {
 		back := fit(ansi.Strip(line), m.w)
 		if i < top || i >= top+len(box) {
-			lines[i] = m.theme.dim.Render(back)
+			if i < len(lines)-1 { // the last says what a key has done
+				lines[i] = m.theme.dim.Render(back)
+			}
 			continue
 		}
 		if left < readable {

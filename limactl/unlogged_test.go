@@ -1,0 +1,24 @@
+package limactl
+
+import (
+	"testing"
+	"time"
+)
+
+// What is asked only to be shown is logged where it fails, and not each time that it does not.
+func TestUnlogged(t *testing.T) {
+	t.Parallel()
+	c := stage(t)
+	var logged []Command
+	c.config.Log = func(cmd Command) { logged = append(logged, cmd) }
+	ctx := Unlogged(t.Context())
+	if _, err := c.Instances(ctx); err != nil {
+		t.Error(err)
+	}
+	if len(logged) != 0 {
+		t.Errorf("logged %v", logged)
+	}
+	if _, err := c.run(ctx, time.Minute, nil, "list", "nope"); err == nil || len(logged) != 1 {
+		t.Errorf("%v, logged %v", err, logged)
+	}
+}

@@ -1,0 +1,133 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+	"hermes-box/ops/fault"
+)
+
+// What the person has canceled has not failed, wherever they look when it ends.
+func TestCanceledIsNotFailed(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		f := noBox()
+		held(f)
+		m := on(f)
+		press(m, "enter", "x", "y")
+		if away {
+			press(m, "esc")
+		}
+		settle(t, m)
+		if m.failure != nil || m.lastFailure != nil {
+			t.Errorf("away %v: it is told as a failure", away)
+		}
+		if s := screen(m); strings.Contains(s, "failed") || !strings.Contains(s, "create was canceled") {
+			t.Errorf("away %v: it does not say that it was canceled:\n%s", away, s)
+		}
+		var out strings.Builder
+		m.tellUnread(&out)
+		if out.Len() != 0 {
+			t.Errorf("away %v: leaving tells %q", away, out.String())
+		}
+	}
+}
+
+// One that could not be undone has left something behind: that is a failure also where it was canceled.
+func TestCanceledAndStuck(t *testing.T) {
+	o := &operation{verb: verbs()[0], box: "main", canceled: true, feed: newFeed(mergeEvents)}
+	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "vm", Title: "make the VM"}}})
+	o.apply(ops.Event{Kind: ops.Undone, Step: "vm", Title: "make the VM", Error: "it stays"})
+	o.finish(fault.New(fault.Interrupted, "create was interrupted"), noon)
+	if o.wasCanceled() || o.ending() != "failed" {
+		t.Error("it is told as undone")
+	}
+}
+
+// Nothing seems to be at work once it has failed, and the step that failed says so.
+func TestNothingRunsAfterAFailure(t *testing.T) {
+	m := on(noBox())
+	creating(9, errors.New("codex does not run"))(m)
+	m.op.grid["hermes"]["stage"] = protocol.Started
+	m.op.finish(m.op.err, noon)
+	if s := screen(m); strings.Contains(s, "▸") || !strings.Contains(s, "failed after 31s") {
+		t.Errorf("something still runs:\n%s", s)
+	}
+}
+
+func TestTryAgain(t *testing.T) {
+	f := noBox()
+	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
+	m := on(f)
+	press(m, "enter")
+	if press(m, "r"); !strings.Contains(m.note, "under way") {
+		t.Errorf("r tells %q while it runs", m.note)
+	}
+	settle(t, m)
+	m.op.grace = grace{}
+	first := m.op
+	press(m, "r")
+	if m.op == first || m.view != onOperation {
+		t.Error("r does not try again")
+	}
+	settle(t, m)
+}
+
+// A create that fails while the person looks elsewhere leaves the first view, and that says what the machine lacks.
+func TestChecksAfterAFailureElsewhere(t *testing.T) {
+	f := noBox()
+	end := held(f)
+	f.checks = lackingHost()
+	m := testModel(f, 80, 24)
+	m.create = true
+	m.Init()
+	press(m, "esc")
+	end <- errors.New("no room is left")
+	settle(t, m)
+	m.failure = nil
+	drain(m, m.learn(f.known))
+	if s := screen(m); m.place() != onFirst || !strings.Contains(s, "checks fail") {
+		t.Errorf("no checks:\n%s", s)
+	}
+}
+
+// A start installs nothing: of the phases it shows the one that it looks at.
+func TestColumns(t *testing.T) {
+	m := on(withStatus(running()))
+	o := &operation{verb: verbs()[1], begun: noon, feed: newFeed(mergeEvents)}
+	m.op, m.view = o, onOperation
+	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "verify", Title: "check the box"}}})
+	o.apply(ops.Event{Kind: ops.Phase, Step: "verify", Component: "node", Phase: protocol.PhaseHealth, State: protocol.Healthy})
+	if s := screen(m); !strings.Contains(s, "software   health") || strings.Contains(s, "stage") {
+		t.Errorf("not the health alone:\n%s", s)
+	}
+}
+
+func TestSofar(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 2900 * time.Millisecond: "2s", 12 * time.Second: "12s", 62 * time.Second: "1m02s"} {
+		if got := sofar(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// The outcome says which keys go on from there: they do, without another one before them.
+func TestKeysOfTheOutcome(t *testing.T) {
+	f := withStatus(running())
+	m := on(f)
+	creating(13, nil)(m)
+	if s := screen(m); !strings.Contains(s, "w signs in") {
+		t.Fatal(s)
+	}
+	if cmd := press(m, "w"); cmd == nil || m.note != "" || m.view != onDashboard || m.op != nil {
+		t.Errorf("w does not sign in: %q", m.note)
+	}
+	creating(13, nil)(m)
+	if press(m, "S"); m.dialog == nil {
+		t.Errorf("S does not stop: %q", m.note)
+	}
+}

@@ -1,0 +1,83 @@
+package tui
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/ops"
+)
+
+// underwayElsewhere is a box that another process is making, with the log that it has written so far.
+func underwayElsewhere(t *testing.T, events ...ops.Event) *fake {
+	t.Helper()
+	f := busyBox()
+	f.known.Status.Underway = &ops.Underway{Operation: "create", Running: true, PID: 1 << 22, Started: noon}
+	before := ops.Event{Time: noon.Add(-time.Hour), Kind: ops.Finished, Error: "an operation of an hour ago"}
+	var log strings.Builder
+	enc := json.NewEncoder(&log)
+	for _, e := range append([]ops.Event{before}, events...) {
+		if err := enc.Encode(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.log = log.String()
+	return f
+}
+
+func TestWatchAnotherProcess(t *testing.T) {
+	plan := ops.Event{Time: noon, Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}}}
+	started := ops.Event{Time: noon, Kind: ops.Started, Step: "vm", Title: "make the VM"}
+	done := ops.Event{Time: noon, Kind: ops.Done, Step: "vm", Title: "make the VM", Seconds: 2}
+	for _, c := range []struct {
+		name   string
+		events []ops.Event
+		want   []string
+	}{
+		{"well", []ops.Event{plan, started, done, {Time: noon, Kind: ops.Finished}}, []string{"create done", "✓ make the VM", "main is running"}},
+		{"badly", []ops.Event{plan, started, {Time: noon, Kind: ops.Failed, Step: "vm", Error: "no room"}, {Time: noon, Kind: ops.Finished, Error: "no room is left"}},
+			[]string{"create failed", "✗ make the VM", "no room is left"}},
+		{"killed", []ops.Event{plan, started}, []string{"create failed", "create was cut off: its process (pid 4194304) is gone"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := underwayElsewhere(t, c.events...)
+			m := on(f)
+			if s := screen(m); !strings.Contains(s, "o operation") || !strings.Contains(s, "1 watch the create") || !strings.Contains(s, "(pid 4194304)") {
+				t.Errorf("it does not say that there is something to watch:\n%s", s)
+			}
+			press(m, "o")
+			if m.view != onOperation || m.running() {
+				t.Fatal("o does not show it, or takes it for its own")
+			}
+			if press(m, "x"); m.dialog != nil || !strings.Contains(m.note, "ctrl-c there") {
+				t.Errorf("x tells %q", m.note)
+			}
+			settle(t, m)
+			s := screen(m)
+			for _, want := range c.want {
+				if !strings.Contains(s, want) {
+					t.Errorf("no %q:\n%s", want, s)
+				}
+			}
+			if f.did("create") {
+				t.Error("it is made here too")
+			}
+		})
+	}
+}
+
+// Watching ends nothing but itself: leaving asks nothing, and going back forgets it.
+func TestWatchIsLeft(t *testing.T) {
+	f := underwayElsewhere(t)
+	m := on(f)
+	press(m, "o", "esc")
+	if m.op != nil || m.view != onDashboard {
+		t.Error("esc does not end watching")
+	}
+	press(m, "o", "q")
+	if m.dialog != nil || m.ctx.Err() == nil {
+		t.Error("q asks, or does not leave")
+	}
+	m.tasks.wait(time.Second)
+}
