@@ -18,6 +18,7 @@ import (
 	"hermes-box/limactl/harmless"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
+	"hermes-box/tui"
 )
 
 // renderers make lines for people of the logs that are NDJSON.
@@ -153,7 +154,7 @@ func eventText(s style, line []byte) string {
 	case ops.Started:
 		what = e.Title
 	case ops.Phase:
-		what = strings.TrimSpace(e.Component+" "+e.Phase) + ": " + e.State
+		what = strings.TrimSpace(e.Component+" "+e.Phase) + ": " + tui.SignOf(e.State).Word
 	case ops.Warning:
 		what = s.yellow("! " + e.Line)
 	case ops.Done:

@@ -11,6 +11,7 @@ import (
 	"hermes-box/guest/protocol"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
+	"hermes-box/tui"
 )
 
 func (a *app) status() *cobra.Command {
@@ -90,21 +91,12 @@ func components(p *printer, s *protocol.Status) {
 	}
 }
 
-// state is glyph, word and colour together: none of them is needed alone.
-func (s style) state(word string) string {
-	switch word {
-	case "running", protocol.Healthy:
-		return s.green("● " + word)
-	case protocol.SetupRequired:
-		return s.yellow("◦ " + word)
-	case "drifted":
-		return s.yellow("↑ " + word)
-	case protocol.Starting:
-		return s.yellow("◌ " + word)
-	case "degraded", protocol.FailedState:
-		return s.red("✗ " + word)
-	}
-	return s.dim("○ " + word)
+// state is the sign of a state in its colour, the same as on the dashboard.
+func (s style) state(word string) string { return s.sign(tui.SignOf(word)) }
+
+func (s style) sign(sign tui.Sign) string {
+	code := map[tui.Tone]string{tui.Quiet: "2", tui.Good: "32", tui.AtWork: "34", tui.Warn: "33", tui.Bad: "31"}[sign.Tone]
+	return s.paint(code, sign.String())
 }
 
 func detail(text string) string {
@@ -182,10 +174,8 @@ func verdict(d *ops.Diagnosis) string {
 }
 
 func checkText(s style, c ops.Check) string {
-	glyph := map[ops.Verdict]string{
-		ops.Pass: s.green("✓ pass   "), ops.Warn: s.yellow("! warn   "),
-		ops.Fail: s.red("✗ fail   "), ops.Unknown: s.yellow("? unknown"),
-	}[c.Verdict]
+	sign := tui.SignOfVerdict(c.Verdict)
+	glyph := s.sign(sign) + strings.Repeat(" ", len("unknown")-len(sign.Word))
 	text := fmt.Sprintf("%s %-24s %s\n", glyph, c.Title, c.Evidence)
 	if c.Repair != "" && c.Verdict != ops.Pass {
 		text += strings.Repeat(" ", 35) + s.dim("→ "+c.Repair) + "\n"

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"hermes-box/ops"
+	"hermes-box/tui"
 )
 
 // heartbeat is how long a log may stay silent while something is under way.
@@ -88,7 +89,7 @@ func (p *progress) event(e ops.Event) {
 			r.done, r.total = 0, 0 // of the phase before
 		}
 		if e.Component != "" && !p.live {
-			p.print(p.style.dim(fmt.Sprintf("    %s %s: %s", e.Component, e.Phase, e.State)))
+			p.print(p.style.dim(fmt.Sprintf("    %s %s: %s", e.Component, e.Phase, tui.SignOf(e.State).Word)))
 		}
 	case ops.Done:
 		delete(p.running, e.Step)

@@ -99,17 +99,18 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 		fact("applied", or(c.Applied, "nothing"))
 	}
 	if c.Said != "" {
-		running := c.Said
-		if c.Service != "" {
-			running += ", service " + c.Service
-		}
-		if c.Since > 0 {
-			running += ", up " + age(time.Duration(c.Since)*time.Second)
-		}
-		if !st.Live {
-			running = "not asked yet; it was " + c.Said
-			if st.State == string(limactl.Stopped) {
-				running = "not running; it was " + c.Said
+		running := SignOf(c.Said).Word
+		switch {
+		case !st.Live && st.State == string(limactl.Stopped):
+			running = "not running; it was: " + running
+		case !st.Live:
+			running = "not asked yet; it was: " + running
+		default:
+			if c.Service != "" {
+				running += ", service " + c.Service
+			}
+			if c.Since > 0 {
+				running += ", up " + age(time.Duration(c.Since)*time.Second)
 			}
 		}
 		fact("running", running)

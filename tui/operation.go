@@ -182,7 +182,7 @@ func (o *operation) phase(s *step, e ops.Event) {
 		o.grid[e.Component] = map[string]string{}
 	}
 	o.grid[e.Component][e.Phase] = e.State
-	o.note(e.Time, e.Component+" "+e.Phase+": "+e.State)
+	o.note(e.Time, e.Component+" "+e.Phase+": "+SignOf(e.State).Word)
 }
 
 // newGrid is an empty row for each component.

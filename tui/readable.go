@@ -48,7 +48,7 @@ func eventLine(e ops.Event) string {
 	text := e.Title + ": " + string(e.Kind) + took
 	switch e.Kind {
 	case ops.Phase:
-		text = strings.TrimSpace(e.Component+" "+e.Phase) + ": " + e.State
+		text = strings.TrimSpace(e.Component+" "+e.Phase) + ": " + SignOf(e.State).Word
 	case ops.Planned:
 		text = e.Operation + " begins"
 	case ops.Finished:

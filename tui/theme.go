@@ -5,7 +5,6 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"hermes-box/guest/protocol"
 	"hermes-box/ops"
 )
 
@@ -68,36 +67,14 @@ func newTheme(name string) theme {
 	}
 }
 
-// state is glyph, word and colour of a state of a box or a component: none of them is needed alone.
-func (t theme) state(word string) string {
-	switch word {
-	case "running":
-		return t.good.Render("● running")
-	case protocol.Healthy:
-		return t.good.Render("✓ healthy")
-	case protocol.SetupRequired:
-		return t.warn.Render("◦ login needed")
-	case "drifted":
-		return t.warn.Render("↑ drift")
-	case "starting":
-		return t.info.Render("◌ starting")
-	case "degraded", protocol.FailedState:
-		return t.bad.Render("✗ " + word)
-	case "absent":
-		return t.dim.Render("○ not made yet")
-	}
-	return t.dim.Render("○ " + word) // stopped, unknown
+// sign is a sign in its colour.
+func (t theme) sign(s Sign) string {
+	ink := map[Tone]ink{Quiet: t.dim, Good: t.good, AtWork: t.info, Warn: t.warn, Bad: t.bad}[s.Tone]
+	return ink.Render(s.String())
 }
 
-// verdict is glyph and word of a check's outcome.
-func (t theme) verdict(v ops.Verdict) string {
-	switch v {
-	case ops.Pass:
-		return t.good.Render("✓ pass")
-	case ops.Warn:
-		return t.warn.Render("! warn")
-	case ops.Fail:
-		return t.bad.Render("✗ fail")
-	}
-	return t.bad.Render("? unknown")
-}
+// state is the sign of a state of a box or of a component.
+func (t theme) state(word string) string { return t.sign(SignOf(word)) }
+
+// verdict is the sign of a check's outcome.
+func (t theme) verdict(v ops.Verdict) string { return t.sign(SignOfVerdict(v)) }

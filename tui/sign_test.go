@@ -1,0 +1,28 @@
+package tui
+
+import (
+	"testing"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+)
+
+// No two states look alike where there is no colour, and each has a word.
+func TestSigns(t *testing.T) {
+	seen := map[string]string{}
+	for _, state := range []string{"absent", "stopped", "starting", "running", "degraded", "unknown", protocol.Healthy, protocol.SetupRequired, "drifted", protocol.FailedState} {
+		s := SignOf(state)
+		if s.Glyph == "" || s.Word == "" || plain[[]rune(s.Glyph)[0]] == 0 {
+			t.Errorf("%s is shown as %q, or not at all in ASCII", state, s)
+		}
+		if other := seen[s.String()]; other != "" {
+			t.Errorf("%s and %s are both shown as %q", state, other, s)
+		}
+		seen[s.String()] = state
+	}
+	for _, v := range []ops.Verdict{ops.Pass, ops.Warn, ops.Fail, ops.Unknown} {
+		if s := SignOfVerdict(v); s.Glyph == "" || s.Word != string(v) {
+			t.Errorf("%s is shown as %q", v, s)
+		}
+	}
+}
