@@ -21,4 +21,4 @@ if [ -t 0 ] && [ -t 1 ]; then
 	*) exec ./hermes-box ssh ;;
 	esac
 fi
-echo 'open it with: ./hermes-box ssh'
+command -v hermes-box >/dev/null || echo "hermes-box is not on your PATH: type ./hermes-box"

@@ -2,19 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 )
 
-// install puts limactl where a person's shell finds it, unless one is there: whoever installed that keeps it.
+// install puts limactl, and a link to the hermes-box that was built here, where a person's shell finds them, unless they
+// are there: whoever installed those keeps them.
 func (l *lab) install(ctx context.Context, out io.Writer) error {
-	if found, err := exec.LookPath("limactl"); err == nil {
-		fmt.Fprintf(out, "limactl is there already: %s\n", found)
-		return nil
-	}
 	prefix := "/usr/local"
 	if os.Geteuid() != 0 {
 		home, err := os.UserHomeDir()
@@ -28,6 +27,23 @@ func (l *lab) install(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
+	if err := l.installLima(ctx, prefix, out); err != nil {
+		return err
+	}
+	if err := link("hermes-box", filepath.Join(prefix, "bin"), out); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("hermes-box"); err != nil {
+		fmt.Fprintf(out, "put %s on your PATH\n", filepath.Join(prefix, "bin"))
+	}
+	return nil
+}
+
+func (l *lab) installLima(ctx context.Context, prefix string, out io.Writer) error {
+	if found, err := exec.LookPath("limactl"); err == nil {
+		fmt.Fprintf(out, "limactl is there already: %s\n", found)
+		return nil
+	}
 	// cp --remove-destination, so that a limactl that runs keeps its file.
 	for _, part := range []string{"bin/limactl", "share/lima"} {
 		c := exec.CommandContext(ctx, "cp", "-rT", "--remove-destination", l.path("lima", part), filepath.Join(prefix, part))
@@ -36,8 +52,26 @@ func (l *lab) install(ctx context.Context, out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "installed Lima into %s\n", prefix)
-	if _, err := exec.LookPath("limactl"); err != nil {
-		fmt.Fprintf(out, "put %s on your PATH\n", filepath.Join(prefix, "bin"))
+	return nil
+}
+
+// link makes a program of this directory one that is found everywhere, unless there is one of that name.
+func link(program, dir string, out io.Writer) error {
+	if found, err := exec.LookPath(program); err == nil {
+		fmt.Fprintf(out, "%s is there already: %s\n", program, found)
+		return nil
 	}
+	from, err := filepath.Abs(program)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(dir, program)
+	if err := os.Symlink(from, to); errors.Is(err, fs.ErrExist) {
+		fmt.Fprintf(out, "%s is left as it is\n", to)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "linked %s to %s\n", to, from)
 	return nil
 }
