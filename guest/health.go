@@ -49,7 +49,7 @@ func (ch *change) wait(ctx context.Context) error {
 }
 
 func (ch *change) unhealthy(state, detail string) error {
-	e := &protocol.Error{Code: "health_failed", Message: fmt.Sprintf("%s: %s, %s", ch.c.name(), state, detail)}
+	e := &protocol.Error{Code: "health_failed", Message: state + ", " + detail}
 	if ch.c.unit() != "" {
 		e.Hint = "look at its log: hermes-box logs " + ch.c.name()
 		ctx, cancel := context.WithTimeout(context.Background(), logTime)

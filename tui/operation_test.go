@@ -89,6 +89,12 @@ func TestStepProgressCutsNoNumber(t *testing.T) {
 			t.Errorf("%d cells: %q", w, got)
 		}
 	}
+	s.detail = "executor stage, hermes stage, claude smoke"
+	for w, want := range map[int]string{46: "executor stage, hermes stage, claude smoke", 22: "executor stage +2 · 1s", 18: "executor stage +2"} {
+		if got := ansi.Strip(m.stepProgress(s, w)); got != want {
+			t.Errorf("%d cells: %q", w, got)
+		}
+	}
 }
 
 // What is put back after a failure is not where it failed.

@@ -165,12 +165,17 @@ func (m *model) stepLine(s *step, w int) string {
 func (m *model) stepProgress(s *step, w int) string {
 	took := sofar(m.now().Sub(s.begun))
 	if s.total <= 0 || s.done >= s.total {
-		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
-			return m.theme.dim.Render(text)
-		} else if s.detail != "" {
-			return m.theme.dim.Render(s.detail) // half a number says nothing
+		at := s.detail
+		if all := strings.Split(at, ", "); len(all) > 1 && ansi.StringWidth(at) > w { // the oldest takes longest
+			at = fmt.Sprintf("%s +%d", all[0], len(all)-1)
 		}
-		return m.theme.dim.Render(took)
+		switch text := at + " · " + took; {
+		case at == "":
+			return m.theme.dim.Render(took)
+		case ansi.StringWidth(text) <= w:
+			return m.theme.dim.Render(text)
+		}
+		return m.theme.dim.Render(at) // half a number says nothing
 	}
 	done, total := size(s.done), size(s.total)
 	if n, unit, _ := strings.Cut(done, " "); strings.HasSuffix(total, unit) {
