@@ -18,6 +18,7 @@ import (
 	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/ttytest"
 )
 
 // TestBench measures ratios in one run: absolute times of this machine mean little. It makes a box of its own
@@ -46,6 +47,8 @@ func TestBench(t *testing.T) {
 	createTime := time.Since(begun)
 	statusTime, sshTime := l.statusCost(t)
 	row("status against bare ssh true", ms(statusTime), ms(sshTime), ratio(statusTime, sshTime))
+	attachTime, tmuxTime := l.attachCost(t)
+	row("attach, to the first byte of tmux, against ssh -t tmux attach", ms(attachTime), ms(tmuxTime), ratio(attachTime, tmuxTime))
 	bareTime := l.bareCost(t)
 	l.must(t, "destroy", "--force")
 	row("create against limactl start and moving the same bytes", sec(createTime), sec(bareTime), ratio(createTime, bareTime))
@@ -132,6 +135,27 @@ func (l *lab) statusCost(t *testing.T) (ours, bare time.Duration) {
 			t.Fatal(err)
 		}
 		b = append(b, time.Since(begun))
+	}
+	return median(a), median(b)
+}
+
+// attachCost is how long a person waits for tmux, by ssh of ours and by a bare one into the same session.
+func (l *lab) attachCost(t *testing.T) (ours, bare time.Duration) {
+	attach := func(c *exec.Cmd) time.Duration {
+		begun := time.Now()
+		term := ttytest.Start(t, c, 120, 40)
+		term.Hears(`\x1b\[\?1049h`) // the screen of tmux
+		took := time.Since(begun)
+		term.Type("\x02d")
+		term.Ends(30 * time.Second)
+		return took
+	}
+	var a, b []time.Duration
+	for range 7 {
+		a = append(a, attach(l.cmd(t, l.root, "ssh")))
+		c := l.sshCmd("e2e", "tmux", "attach-session", "-t", "main")
+		c.Args = slices.Insert(c.Args, slices.Index(c.Args, "ssh")+1, "-t")
+		b = append(b, attach(c))
 	}
 	return median(a), median(b)
 }
