@@ -64,7 +64,7 @@ func (t *Terminal) wait(what string, ok func() bool) {
 		case <-t.ended:
 			ended = true
 		case <-late:
-			t.t.Fatalf("it never shows %s:\n%s\n%q", what, t.Text(), t.Output()[t.heard:])
+			t.hangs("it never shows " + what)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (t *Terminal) Idle() {
 		case <-time.After(moment):
 			return
 		case <-late:
-			t.t.Fatalf("it never pauses:\n%s", t.Text())
+			t.hangs("it never pauses")
 		}
 	}
 }

@@ -4,6 +4,7 @@ package ttytest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -193,11 +194,25 @@ func (t *Terminal) Ends(within time.Duration) int {
 	select {
 	case <-t.ended:
 	case <-time.After(within):
-		t.t.Fatalf("it has not ended after %v:\n%s", within, t.Text())
+		t.hangs(fmt.Sprint("it has not ended after ", within))
 	}
 	var exit *exec.ExitError
 	if t.err != nil && !errors.As(t.err, &exit) {
 		t.t.Fatal(t.err)
 	}
 	return t.cmd.ProcessState.ExitCode()
+}
+
+// hangs ends the test over a program that does not do what is waited for, and has one written in Go tell what all its
+// goroutines do.
+func (t *Terminal) hangs(why string) {
+	t.t.Helper()
+	screen, written := t.Text(), t.Output()[t.heard:]
+	t.heard = len(t.Output())
+	_ = t.cmd.Process.Signal(syscall.SIGABRT) // if it has ended, it has nothing to tell
+	select {
+	case <-t.ended:
+	case <-time.After(5 * time.Second):
+	}
+	t.t.Fatalf("%s:\n%s\n%q\n%s", why, screen, written, t.Output()[t.heard:])
 }

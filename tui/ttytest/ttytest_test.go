@@ -2,6 +2,7 @@ package ttytest
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -20,17 +21,19 @@ func (v *verdict) Errorf(f string, a ...any) { v.Error(fmt.Sprintf(f, a...)) }
 func (v *verdict) Fatal(a ...any)            { v.Error(a...); runtime.Goexit() }
 func (v *verdict) Fatalf(f string, a ...any) { v.Fatal(fmt.Sprintf(f, a...)) }
 
-// judged is what is found wrong with a shell's script on a terminal.
-func judged(t *testing.T, script string, look func(*Terminal)) string {
+// judged is what is found wrong with a program.
+func judged(t *testing.T, cmd *exec.Cmd, look func(*Terminal)) string {
 	v := &verdict{T: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		look(Start(v, exec.Command("sh", "-c", script), 80, 24))
+		look(Start(v, cmd, 80, 24))
 	}()
 	<-done
 	return strings.Join(v.failures, "\n")
 }
+
+func shell(script string) *exec.Cmd { return exec.Command("sh", "-c", script) }
 
 // Each thing that a program may leave behind is told, and nothing of one that leaves nothing.
 func TestRestored(t *testing.T) {
@@ -46,7 +49,7 @@ func TestRestored(t *testing.T) {
 		`printf '\033[>1u'`:                   "is not taken back",
 		`printf '\033[>1u\033[<1u'`:           "",
 	} {
-		got := judged(t, script, func(tm *Terminal) {
+		got := judged(t, shell(script), func(tm *Terminal) {
 			tm.Ends(time.Minute)
 			tm.Restored()
 		})
@@ -74,7 +77,7 @@ func TestWaitsInVain(t *testing.T) {
 		}},
 		{"cat", "has not ended", func(tm *Terminal) { tm.Ends(time.Millisecond) }},
 	} {
-		got := judged(t, c.script, func(tm *Terminal) {
+		got := judged(t, shell(c.script), func(tm *Terminal) {
 			if c.want != "" && c.want != "ended" {
 				tm.Patience = 500 * time.Millisecond
 			}
@@ -86,9 +89,27 @@ func TestWaitsInVain(t *testing.T) {
 	}
 }
 
+// A program that hangs tells what it does.
+func TestHangs(t *testing.T) {
+	if os.Getenv("HANG") != "" {
+		hangHere()
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=TestHangs", "-test.v")
+	cmd.Env = append(os.Environ(), "HANG=yes")
+	got := judged(t, cmd, func(tm *Terminal) {
+		tm.Shows("RUN")
+		tm.Ends(time.Second)
+	})
+	if !strings.Contains(got, "has not ended") || !strings.Contains(got, "ttytest.hangHere") {
+		t.Error(got)
+	}
+}
+
+func hangHere() { time.Sleep(time.Hour) }
+
 // A text counts once: what was heard is past.
 func TestHears(t *testing.T) {
-	tm := Start(t, exec.Command("sh", "-c", "echo one two; echo one; read line; echo one three; cat"), 80, 24)
+	tm := Start(t, shell("echo one two; echo one; read line; echo one three; cat"), 80, 24)
 	if got := tm.Hears("t[a-z]o"); got != "one two" {
 		t.Errorf("%q", got)
 	}
@@ -101,7 +122,7 @@ func TestHears(t *testing.T) {
 
 // An idle program too is told that its terminal has gone, or has another size.
 func TestResizeAndHangUp(t *testing.T) {
-	tm := Start(t, exec.Command("sh", "-c", `trap 'stty size' WINCH; stty size; while :; do read line; done`), 40, 10)
+	tm := Start(t, shell(`trap 'stty size' WINCH; stty size; while :; do read line; done`), 40, 10)
 	tm.Shows("10 40")
 	tm.Resize(50, 20)
 	tm.Type("\n", "20 50")
