@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -150,7 +151,7 @@ func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 		return err
 	}
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-	err = c.Run()
+	err = limactl.Lend(c)
 	if ctx.Err() == nil { // also one that failed may have set up something
 		sink, end := a.sink()
 		err = errors.Join(err, b.SignInEnded(ctx, step, sink))

@@ -31,7 +31,7 @@ func (a *app) ssh() *cobra.Command {
 				return err
 			}
 			c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-			return a.passStatus(c.Run())
+			return a.passStatus(limactl.Lend(c))
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"hermes-box/limactl"
 	"hermes-box/ops/fault"
 )
 
@@ -114,7 +115,7 @@ func (h *handover) SetStderr(w io.Writer) { h.Stderr = io.MultiWriter(w, &h.said
 // Run is the command to its end.
 func (h *handover) Run() error {
 	begun := time.Now()
-	err := h.Cmd.Run()
+	err := limactl.Lend(h.Cmd)
 	var exit *exec.ExitError
 	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != lost && time.Since(begun) > atOnce
 	if err == nil || h.used || h.ctx.Err() != nil {
