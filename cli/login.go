@@ -156,8 +156,7 @@ func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 		return err
 	}
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-	err = c.Run()
-	limactl.TakeBack(a.stdout, err)
+	err = limactl.Lend(c)
 	if ctx.Err() == nil { // also one that failed may have set up something
 		sink, end := a.sink()
 		err = errors.Join(err, b.SignInEnded(ctx, step, sink))

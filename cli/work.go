@@ -32,9 +32,7 @@ func (a *app) ssh() *cobra.Command {
 				return err
 			}
 			c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-			err = c.Run()
-			limactl.TakeBack(a.stdout, err)
-			return a.passStatus(cmd.Context(), b, err)
+			return a.passStatus(cmd.Context(), b, limactl.Lend(c))
 		},
 	}
 }
@@ -57,11 +55,7 @@ stderr are passed through, and the exit status is that of the command.`,
 				return err
 			}
 			a.remote = true
-			err = b.Exec(cmd.Context(), limactl.Exec{Args: args, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, TTY: tty})
-			if tty {
-				limactl.TakeBack(a.stdout, err)
-			}
-			return err
+			return b.Exec(cmd.Context(), limactl.Exec{Args: args, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, TTY: tty})
 		},
 	}
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal")

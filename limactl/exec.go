@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -156,10 +157,14 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{}), alive: func() { watch.Reset(c.silence) }, ended: func() { watch.Stop() }}
 	diag := &markWriter{mark: s.mark, w: e.Stderr, begun: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = out, diag
+	takeBack := func(bool) {}
 	if e.TTY {
 		out.alive = func() { watch.Stop() } // there are no signs of life
 		cmd.Stdin = e.Stdin
 		politely(cmd)
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		hangUpWithUs(cmd.SysProcAttr)
+		takeBack = lent(e.Stdin, e.Stdout)
 	} else {
 		detach(cmd)
 	}
@@ -188,6 +193,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	c.log(ctx, cmd, begin, tail(diag.early(), 5), err)
 
 	status, reported := out.status()
+	takeBack(!reported)
 	switch {
 	case reported && status == 0:
 		if err := errors.Join(out.failed(), diag.failed()); err != nil {

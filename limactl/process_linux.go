@@ -11,6 +11,9 @@ import (
 // command has already looked for in vain. The host agent, a child of limactl, lives on.
 func dieWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
+// hangUpWithUs does that to a child that has our terminal: it gives the terminal back.
+func hangUpWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGHUP }
+
 // commandLine is the command line of a process, its arguments joined by blanks; empty if it has none.
 func commandLine(pid int) string {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")

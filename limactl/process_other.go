@@ -14,6 +14,8 @@ import (
 // dieWithUs: macOS has no such thing. A child outlives a parent that was killed.
 func dieWithUs(*syscall.SysProcAttr) {}
 
+func hangUpWithUs(*syscall.SysProcAttr) {}
+
 // commandLine is the command line of a process, its arguments joined by blanks; empty if it has none.
 func commandLine(pid int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

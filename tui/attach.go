@@ -112,8 +112,7 @@ func (h *handover) SetStderr(w io.Writer) { h.Stderr = io.MultiWriter(w, &h.said
 // Run is the command to its end.
 func (h *handover) Run() error {
 	begun := time.Now()
-	err := h.Cmd.Run()
-	limactl.TakeBack(h.out, err)
+	err := limactl.Lend(h.Cmd)
 	var exit *exec.ExitError
 	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != limactl.Lost && time.Since(begun) > atOnce
 	if err == nil || h.used || h.ctx.Err() != nil {
