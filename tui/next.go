@@ -48,7 +48,7 @@ func (m *model) suggestions() []suggestion {
 		}
 	}
 	for _, c := range st.Components {
-		if st.Live && c.State == protocol.SetupRequired {
+		if st.Live && c.Said == protocol.SetupRequired { // also of one that has drifted
 			all = append(all, suggestion{text: "sign in to " + product(c.Name), id: "sign-in", step: c.Name})
 		}
 	}

@@ -149,8 +149,13 @@ func (m *model) stepLine(s *step, w int) string {
 	case stepFailed:
 		mark, tail = t.bad.Render("✗"), t.bad.Render("failed")+t.dim.Render(" after "+elapsed(s.took))
 		if s.detail != "" {
-			tail = t.bad.Render(s.detail)
+			tail = t.bad.Render("failed") + t.dim.Render(" at "+s.detail)
 		}
+		if ansi.StringWidth(tail) > w-titleW-2 {
+			tail = t.bad.Render(or(s.detail, "failed"))
+		}
+	case stepStuck:
+		mark, tail = t.bad.Render("✗"), t.bad.Render(s.detail)
 	case stepCanceled:
 		mark, tail = t.warn.Render("–"), t.warn.Render("canceled")+t.dim.Render(" after "+elapsed(s.took))
 	case stepUndoing:
