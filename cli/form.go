@@ -26,6 +26,8 @@ func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error 
 	keys := huh.NewDefaultKeyMap()
 	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "esc"))
 	keys.Select.Filter = key.NewBinding() // without keys; the lists are short
+	keys.Select.Submit.SetHelp("enter", "choose • esc back") // forms show no key of their own
+	keys.Input.Submit.SetHelp("enter", "done • esc back")
 	form := huh.NewForm(huh.NewGroup(question)).WithOutput(out).WithKeyMap(keys)
 	if accessible() {
 		return a.askInLines(ctx, form, question)
