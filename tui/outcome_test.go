@@ -162,3 +162,11 @@ func TestNextOfTheDrifted(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+func TestNextWhenNobodyAnswers(t *testing.T) {
+	m := on(withStatus(off("running")))
+	m.poll.err = errors.New("limactl list: no answer in 5s")
+	if s := screen(m); !strings.Contains(s, "1 find out what is wrong") {
+		t.Error(s)
+	}
+}
