@@ -81,7 +81,7 @@ func (a *app) token(ctx context.Context, stdin bool) (string, error) {
 func (a *app) askToken(ctx context.Context) (string, error) {
 	var text string
 	question := huh.NewInput().Title("Executor's token").Prompt("").EchoMode(huh.EchoModeNone).Value(&text).
-		Description("Paste it and press enter. It is shown by\n" + a.typed(ops.ShowToken)).
+		Description("Paste it, unseen, and press enter. In the box it is shown by\n" + a.typed(ops.ShowToken)).
 		Validate(func(text string) error {
 			if text != "" && !protocol.ValidToken(bareToken(text)) {
 				return errors.New("a token is made of letters, digits and -._~+/=")

@@ -39,6 +39,7 @@ func strict(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":
+			cmd.Short = "tell about a verb"
 			cmd.PersistentPreRun = nil // cobra's, which keeps that of root from being run
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
 				topic, rest, err := root.Find(args)
@@ -52,6 +53,7 @@ func strict(root *cobra.Command) {
 				return topic.Help()
 			}
 		case "completion":
+			cmd.Short = "print what completes verbs and flags in a shell"
 			cmd.Args = noSuchVerb
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range cmd.Commands() {

@@ -12,6 +12,7 @@ import (
 type Phases struct {
 	whole string   // of the guest, and no component
 	open  []string // begun and not ended well, the oldest first
+	fails string   // the first that has failed: what else was under way is stopped by it
 }
 
 // Follow takes in one Phase event.
@@ -24,6 +25,10 @@ func (p *Phases) Follow(e Event) {
 	what := e.Component + " " + e.Phase
 	switch e.State {
 	case protocol.Undone: // what fails stays where it has failed
+	case protocol.Failed:
+		if p.fails == "" {
+			p.fails = what
+		}
 	case protocol.Done, protocol.Healthy, protocol.SetupRequired:
 		p.open = slices.DeleteFunc(p.open, func(s string) bool { return s == what })
 	default:
@@ -35,6 +40,9 @@ func (p *Phases) Follow(e Event) {
 
 // String is "codex smoke, hermes stage"; empty while nothing is under way.
 func (p *Phases) String() string {
+	if p.fails != "" {
+		return p.fails
+	}
 	if p.whole != "" {
 		return p.whole
 	}

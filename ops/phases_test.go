@@ -13,6 +13,7 @@ func TestPhases(t *testing.T) {
 		{"codex stage started; hermes stage started; codex stage done", "hermes stage"},
 		{"codex smoke started; hermes stage started", "codex smoke, hermes stage"},
 		{"codex smoke started; codex smoke failed; codex activate undone", "codex smoke"},
+		{"hermes stage started; codex smoke started; codex smoke failed; executor stage started", "codex smoke"},
 		{"hermes health starting; executor health starting; executor health healthy", "hermes health"},
 		{"claude health starting; claude health setup-required", ""},
 		{" unpack ;codex stage started", "codex stage"},

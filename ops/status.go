@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -130,7 +131,7 @@ func brief(guest *protocol.Status) *protocol.Status {
 
 // observe asks Lima and the guest at the same time: a running box answers in the time of one ssh round trip.
 func (b *Box) observe(ctx context.Context) (limactl.Instance, *protocol.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusBound)
+	ctx, cancel := context.WithTimeoutCause(ctx, statusBound, fmt.Errorf("no answer in %v", statusBound))
 	defer cancel()
 	type answer struct {
 		status *protocol.Status
@@ -143,7 +144,7 @@ func (b *Box) observe(ctx context.Context) (limactl.Instance, *protocol.Status, 
 		s, err := b.look(lookCtx)
 		guest <- answer{s, err}
 	}()
-	limaCtx, stopLima := context.WithTimeout(ctx, limaBound)
+	limaCtx, stopLima := context.WithTimeoutCause(ctx, limaBound, fmt.Errorf("no answer in %v", limaBound))
 	defer stopLima()
 	in, err := b.instance(limaCtx)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestNothingRunsAfterAFailure(t *testing.T) {
 	creating(9, errors.New("codex does not run"))(m)
 	m.op.grid["hermes"]["stage"] = protocol.Started
 	m.op.finish(m.op.err, noon)
-	if s := screen(m); strings.Contains(s, "▸") || !strings.Contains(s, "failed after 31s") {
+	if s := screen(m); strings.Contains(s, "▸") || !strings.Contains(s, "failed at codex smoke") {
 		t.Errorf("something still runs:\n%s", s)
 	}
 }
@@ -129,5 +129,44 @@ func TestKeysOfTheOutcome(t *testing.T) {
 	creating(13, nil)(m)
 	if press(m, "S"); m.dialog == nil {
 		t.Errorf("S does not stop: %q", m.note)
+	}
+}
+
+func TestWhyNotStart(t *testing.T) {
+	m := on(noBox())
+	press(m, "d")
+	if press(m, "s"); m.op != nil || !strings.Contains(m.note, "there is no box") || strings.Contains(screen(m), "s start") {
+		t.Errorf("s starts no box, or tells %q", m.note)
+	}
+}
+
+// Doctor ends at what warns, where nothing fails.
+func TestDoctorSelectsWhatWarns(t *testing.T) {
+	f := withStatus(running())
+	f.checks = healthyHost()
+	f.checks[7].Verdict, f.checks[7].Repair = ops.Warn, "look"
+	m := testModel(f, 80, 16)
+	drain(m, press(m, "d"))
+	if s := screen(m); !strings.Contains(s, "▸ ! warn") || !strings.Contains(s, "more") {
+		t.Error(s)
+	}
+}
+
+// Who has drifted may have to sign in all the same.
+func TestNextOfTheDrifted(t *testing.T) {
+	st := running()
+	for i := range st.Components {
+		st.Components[i].State = "drifted"
+	}
+	if s := screen(on(withStatus(st))); !strings.Contains(s, "1 sign in to Claude") {
+		t.Error(s)
+	}
+}
+
+func TestNextWhenNobodyAnswers(t *testing.T) {
+	m := on(withStatus(off("running")))
+	m.poll.err = errors.New("limactl list: no answer in 5s")
+	if s := screen(m); !strings.Contains(s, "1 find out what is wrong") {
+		t.Error(s)
 	}
 }

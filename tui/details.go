@@ -149,7 +149,7 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 // cost says what meeting the drift of a component takes.
 func (m *model) cost(c ops.ComponentStatus) string {
 	text := "the lock says " + or(c.Desired, "none")
-	if c.State == "drifted" && c.Detail != "" {
+	if c.State == "drifted" && strings.Contains(c.Detail, " ") { // a word alone names the kind, which is seen
 		text += " (" + c.Detail + ")"
 	}
 	if d := m.wanted(c.Name); d != nil {

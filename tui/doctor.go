@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"fmt"
+
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops"
@@ -37,6 +39,9 @@ func (m *model) doctorView(w, h int) []string {
 	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that moving down the list moves nothing else
 	top := h - below
 	from, to := c.list.window(len(c.all), top-2)
+	if more := len(c.all) - to; more > 0 {
+		title += t.dim.Render(fmt.Sprintf("  ↓ %d more", more))
+	}
 	var lines []string
 	for i := from; i < to; i++ {
 		mark := "  "

@@ -53,7 +53,10 @@ func (f *finder) found(m *model) []binding {
 	var hits []hit
 	for _, b := range all {
 		best, ok := 0, false
-		for _, text := range append([]string{b.label, b.effect}, strings.Fields(b.words)...) {
+		if at := strings.Index(strings.ToLower(b.effect), strings.ToLower(f.query)); at >= 0 { // letters strewn over a sentence are no word of it
+			best, ok = -at, true
+		}
+		for _, text := range append([]string{b.label}, strings.Fields(b.words)...) {
 			for _, match := range fuzzy.Find(f.query, []string{text}) {
 				score := match.Score
 				if strings.HasPrefix(strings.ToLower(text), strings.ToLower(f.query)) {
@@ -61,9 +64,6 @@ func (f *finder) found(m *model) []binding {
 					if text == b.label {
 						score += 100 // its name, and not another word for it
 					}
-				}
-				if text == b.effect {
-					score -= 60 // letters strewn over a sentence
 				}
 				if !ok || score > best {
 					best, ok = score, true

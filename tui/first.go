@@ -202,6 +202,14 @@ func (c *checks) begun() bool { return c.working() || len(c.all) > 0 }
 
 func needsLook(c ops.Check) bool { return c.Verdict == ops.Fail || c.Verdict == ops.Unknown }
 
+// worst is the first check to look at: one that fails or is not known, else one that warns; -1 if all is well.
+func worst(all []ops.Check) int {
+	if i := slices.IndexFunc(all, needsLook); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(all, func(c ops.Check) bool { return c.Verdict == ops.Warn })
+}
+
 func (c *checks) failed() (bad []ops.Check) {
 	for _, check := range c.all {
 		if needsLook(check) {
@@ -224,7 +232,7 @@ func (m *model) checked(b batch[ops.Check]) tea.Cmd {
 		}
 		if b.ended {
 			c.end()
-			if i := slices.IndexFunc(c.all, needsLook); c.list.at == 0 && i > 0 { // whoever has moved already stays
+			if i := worst(c.all); c.list.at == 0 && i > 0 { // whoever has moved already stays
 				c.list.move(i, len(c.all))
 			}
 			return nil

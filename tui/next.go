@@ -40,6 +40,8 @@ func (m *model) suggestions() []suggestion {
 		if !st.Live {
 			add("force-stop", "stop it by force")
 		}
+	case m.poll.err != nil:
+		add("doctor", "find out what is wrong")
 	}
 	for _, c := range st.Components {
 		if st.Live && c.State == protocol.FailedState {
@@ -47,18 +49,24 @@ func (m *model) suggestions() []suggestion {
 			break
 		}
 	}
-	for _, c := range st.Components {
-		if st.Live && c.State == protocol.SetupRequired {
-			all = append(all, suggestion{text: "sign in to " + product(c.Name), id: "sign-in", step: c.Name})
-		}
-	}
+	const most = 3
+	urgent := all
+	all = nil
 	if m.drifted() > 0 {
 		add("drift", "see what has drifted")
 	}
 	if st.Live && st.State == "running" {
 		add("attach", "work in the box")
 	}
-	return all[:min(len(all), 3)]
+	rest, room := all, max(1, most-len(urgent)-len(all)) // signing in is many steps: it leaves room for the rest
+	for _, c := range st.Components {
+		if st.Live && c.Said == protocol.SetupRequired && room > 0 { // also of one that has drifted
+			urgent = append(urgent, suggestion{text: "sign in to " + product(c.Name), id: "sign-in", step: c.Name})
+			room--
+		}
+	}
+	all = append(urgent, rest...)
+	return all[:min(len(all), most)]
 }
 
 // product is what a component is called where it is not a word of ours.

@@ -19,6 +19,7 @@ const (
 	stepRunning
 	stepDone
 	stepFailed
+	stepStuck // it could not be undone
 	stepCanceled
 	stepUndoing
 	stepUndone
@@ -34,7 +35,7 @@ type step struct {
 	rate        float64 // bytes a second, smoothed
 	told        time.Time
 	phases      ops.Phases
-	detail      string // what it is at, or why it could not be undone
+	detail      string // what it is at, where it has failed, or why it could not be undone
 }
 
 // phases are the columns of the grid: the first two are of the plan, the others the guest's.
@@ -116,7 +117,7 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Undone:
 		s.state = stepUndone
 		if e.Error != "" {
-			s.state, s.detail, o.stuck = stepFailed, clean("could not be undone: "+e.Error), true
+			s.state, s.detail, o.stuck = stepStuck, clean("could not be undone: "+e.Error), true
 		}
 		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
 	}

@@ -90,7 +90,7 @@ func TestStepProgressCutsNoNumber(t *testing.T) {
 		}
 	}
 	s.detail = "executor stage, hermes stage, claude smoke"
-	for w, want := range map[int]string{46: "executor stage, hermes stage, claude smoke", 22: "executor stage +2 · 1s", 18: "executor stage +2"} {
+	for w, want := range map[int]string{46: "executor stage, hermes stage, claude smoke", 22: "executor stage +2", 18: "executor stage +2"} {
 		if got := ansi.Strip(m.stepProgress(s, w)); got != want {
 			t.Errorf("%d cells: %q", w, got)
 		}

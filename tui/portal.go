@@ -42,7 +42,9 @@ func (m *model) opened(msg portalMsg) tea.Cmd {
 		m.note = msg.url + " opens in the browser"
 		return nil
 	}
-	return m.copy(msg.url)
+	cmd := m.copy(msg.url)
+	m.note = "open " + msg.url + " in a browser (it is copied, if the terminal allows)"
+	return cmd
 }
 
 // whyNoPortal is why there is nothing to open.

@@ -123,7 +123,9 @@ func whyNotStart(m *model) string {
 	switch {
 	case whyBusy(m) != "":
 		return whyBusy(m)
-	case m.known.Exists && !m.known.Ready:
+	case !m.known.Exists:
+		return "there is no box yet"
+	case !m.known.Ready:
 		return "the box was never finished: c makes it anew"
 	case m.status().State == "running":
 		return "the box runs already"

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/tui/ttytest"
+)
+
+// The main page tells of every verb, of the files, of the environment and of the exit status; a verb has a page too.
+func TestMan(t *testing.T) {
+	m := newMachine(t)
+	out := m.must("man")
+	for _, want := range []string{".SH NAME", ".SH COMMANDS", `\fBcreate\fP`, ".SH FILES", ".SH ENVIRONMENT", "HERMES_BOX_THEME", ".SH EXIT STATUS", ".SH OPTIONS"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in the page:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "Auto generated") {
+		t.Error("it calls itself auto generated")
+	}
+	if out := m.must("man", "create"); !strings.Contains(out, "HERMES-BOX-CREATE") || strings.Contains(out, ".SH FILES") {
+		t.Errorf("not the page of create:\n%s", out)
+	}
+	dir := t.TempDir()
+	m.must("man", dir)
+	for _, name := range []string{"hermes-box.1", "hermes-box-create.1", "hermes-box-completion-bash.1"} {
+		if page, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(page), ".SH SYNOPSIS") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, stderr, err := m.run("man", "nothing-like-it"); err == nil || !strings.Contains(stderr, "neither a verb nor a directory") {
+		t.Errorf("%v %s", err, stderr)
+	}
+}
+
+// On a terminal man shows it; where there is none, the help is text to be read all the same.
+func TestManOnATerminal(t *testing.T) {
+	m := newMachine(t)
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho \"shown by man $*: $(head -c 4)\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "man"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{dir + ":/usr/bin:/bin": "shown by man -l -: .nh", t.TempDir(): "Look at it:"} {
+		term := ttytest.Start(t, m.cmd("", "man"), 100, 60, "PATH="+path)
+		term.Shows(want)
+		term.Ends(10 * time.Second)
+	}
+}
