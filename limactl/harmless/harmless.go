@@ -32,7 +32,9 @@ func Value(v any) { walk(reflect.ValueOf(v)) }
 func walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(Text(v.String()))
+		if s := v.String(); Text(s) != s { // what is harmless may be read by others meanwhile
+			v.SetString(Text(s))
+		}
 	case reflect.Pointer:
 		walk(v.Elem())
 	case reflect.Interface:
