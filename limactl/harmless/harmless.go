@@ -14,6 +14,9 @@ import (
 // characters, and what has no width or turns the direction of what stands beside it. Line ends and tabs stay; bytes that
 // are no UTF-8 become U+FFFD.
 func Text(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r > '~' }) {
+		return s // as nearly all is: a flood of it is looked through quickly
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
