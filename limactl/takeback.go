@@ -1,6 +1,7 @@
 package limactl
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os/exec"
@@ -8,14 +9,23 @@ import (
 
 // TakeBack makes a terminal usable again that a session inside had until it was cut off: what draws on a whole screen,
 // as tmux and editors do, has asked for more than ssh knows how to put back. Err is what the command of Attach, or Exec
-// with a terminal, ended with; of a session that ended by itself there is nothing to take back.
+// with a terminal, ended with; of a session that never began or ended by itself there is nothing to take back.
 func TakeBack(terminal io.Writer, err error) {
-	var status *ExitError
-	var ssh *exec.ExitError
-	if err == nil || errors.As(err, &status) || errors.As(err, &ssh) && ssh.ExitCode() >= 0 && ssh.ExitCode() != Lost {
-		return
+	if cutOff(err) {
+		_, _ = io.WriteString(terminal, plainTerminal) // if it fails there is no terminal any more
 	}
-	_, _ = io.WriteString(terminal, plainTerminal) // there is nobody to tell that it has gone
+}
+
+func cutOff(err error) bool {
+	var connection *TransportError
+	if errors.As(err, &connection) {
+		return connection.Started
+	}
+	var ssh *exec.ExitError
+	if errors.As(err, &ssh) {
+		return ssh.ExitCode() == Lost || ssh.ExitCode() < 0 // -1: by a signal
+	}
+	return errors.Is(err, context.Canceled)
 }
 
 // Lost is the status of an ssh whose connection could not be made or did not last.

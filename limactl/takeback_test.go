@@ -24,6 +24,8 @@ func TestTakeBackOnlyWhatWasCutOff(t *testing.T) {
 		{ended("exit 255"), true},
 		{ended("kill -9 $$"), true},
 		{&TransportError{Instance: "main", Started: true, Err: ended("exit 255")}, true},
+		{&TransportError{Instance: "main", Err: ended("exit 255")}, false}, // it never began
+		{&Error{Message: "the box is stopped"}, false},
 		{context.Canceled, true},
 	} {
 		var out strings.Builder
