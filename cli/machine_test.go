@@ -19,6 +19,7 @@ import (
 	"hermes-box/cli/demo"
 	"hermes-box/limactl"
 	"hermes-box/limactl/rehearsal"
+	"hermes-box/tui/ttytest"
 )
 
 // machine is a rehearsal machine: the demo's, but worked on as one that knows of none, by its home and its PATH.
@@ -95,6 +96,7 @@ func (m *machine) lima() string { return filepath.Join(m.dir, "home", "lima") }
 func (m *machine) cmd(crash string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	m.t.Cleanup(cancel)
+	ttytest.HearSignals()
 	c := exec.CommandContext(ctx, "hermes-box", args...)
 	if args[0] == "limactl" {
 		c = exec.CommandContext(ctx, m.limactl, args[1:]...)

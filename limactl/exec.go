@@ -193,7 +193,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	c.log(ctx, cmd, begin, tail(diag.early(), 5), err)
 
 	status, reported := out.status()
-	takeBack(!reported)
+	takeBack(!reported && out.started())
 	switch {
 	case reported && status == 0:
 		if err := errors.Join(out.failed(), diag.failed()); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -67,6 +68,7 @@ func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 		DisableMode: func(m ansi.Mode) { delete(tm.modes, m.Mode()) },
 	})
 	cmd.Env = slices.Concat(cmd.Environ(), environment, env)
+	HearSignals()
 	if err := tm.start(w, h); err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +97,16 @@ func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 		}
 	})
 	return tm
+}
+
+// HearSignals has programs that are started from now on hear the signals of keys, as on a terminal. Where the test itself
+// runs in the background of a script, or under nohup, they would inherit that these are ignored.
+func HearSignals() {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s) // what is caught here is not ignored by children
+		}
+	}
 }
 
 // start starts the program on a new pty.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -106,6 +108,15 @@ func TestHangs(t *testing.T) {
 }
 
 func hangHere() { time.Sleep(time.Hour) }
+
+// In the background of a script, too, a program hears what is typed at it.
+func TestSignalsAreHeard(t *testing.T) {
+	signal.Ignore(syscall.SIGINT)
+	defer signal.Reset(syscall.SIGINT)
+	tm := Start(t, shell("trap 'echo heard' INT; echo ready; while :; do read line; done"), 80, 24)
+	tm.Shows("ready")
+	tm.Type("\x03", "heard")
+}
 
 // A text counts once: what was heard is past.
 func TestHears(t *testing.T) {
