@@ -246,7 +246,7 @@ func (m *model) name() string {
 
 // learn takes in what the host's files say.
 func (m *model) learn(k Known) tea.Cmd {
-	had := m.hasBox()
+	had, came := m.hasBox(), k.Exists && !m.known.Exists
 	if k.Name != m.known.Name { // the config has been edited: this is another box
 		m.live = nil
 	}
@@ -255,7 +255,12 @@ func (m *model) learn(k Known) tea.Cmd {
 		m.live = nil
 		m.poll.slower() // nobody answers, and files change seldom
 	}
-	if had && !m.hasBox() {
+	switch {
+	case came: // some other command has made it; an answer from before says nothing of it
+		m.live = nil
+		m.poll.wake()
+		return m.ask()
+	case had && !m.hasBox():
 		return m.firstChecks()
 	}
 	return nil
