@@ -59,6 +59,9 @@ func (m *markWriter) Write(p []byte) (int, error) {
 	return len(p), m.err
 }
 
+// maxStatus is more than "=255;" has, bytes.
+const maxStatus = 16
+
 // take reads what follows a mark and returns its length; -1 if it is not all there yet.
 func (m *markWriter) take(rest []byte) int {
 	if len(rest) == 0 {
@@ -72,6 +75,9 @@ func (m *markWriter) take(rest []byte) int {
 	}
 	semi := bytes.IndexByte(rest, ';')
 	if semi < 0 {
+		if len(rest) > maxStatus { // no status: somebody in the box plays with the mark
+			return 1
+		}
 		return -1
 	}
 	if status, err := strconv.Atoi(string(rest[1:semi])); err == nil {

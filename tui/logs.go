@@ -65,7 +65,7 @@ func (l *logs) begin(m *model) tea.Cmd {
 	l.turn++
 	turn, source, stream := l.turn, l.source, ofBox(l.source) && l.follow
 	ctx, cancel := context.WithCancel(m.ctx)
-	f := newFeed[string](nil)
+	f := newFeed(newestLines)
 	l.feed, l.cancel, l.coming = f, cancel, nil
 	cmds := []tea.Cmd{
 		m.tasks.do(func() tea.Msg {
@@ -81,6 +81,14 @@ func (l *logs) begin(m *model) tea.Cmd {
 		cmds = append(cmds, m.after(rereadEvery, rereadMsg{turn}))
 	}
 	return tea.Batch(cmds...)
+}
+
+// newestLines keeps of what nobody has taken in yet, as while the terminal is lent to the box, no more than can be shown.
+func newestLines(queued []string, next string) []string {
+	if len(queued) >= 2*logLines {
+		queued = slices.Delete(queued, 0, logLines)
+	}
+	return append(queued, next)
 }
 
 // reread reads a file of the host once more.

@@ -257,7 +257,7 @@ func (m *model) name() string {
 
 // learn takes in what the host's files say.
 func (m *model) learn(k Known) tea.Cmd {
-	had := m.hasBox()
+	had, came := m.hasBox(), k.Exists && !m.known.Exists
 	if k.Name != m.known.Name { // the config has been edited: this is another box
 		m.live = nil
 	}
@@ -269,7 +269,12 @@ func (m *model) learn(k Known) tea.Cmd {
 		m.live = nil
 		m.poll.slower() // nobody answers, and files change seldom
 	}
-	if !m.hasBox() && !m.running() && (had || !m.first.checks.begun()) {
+	switch {
+	case came: // some other command has made it; an answer from before says nothing of it
+		m.live = nil
+		m.poll.wake()
+		return m.ask()
+	case !m.hasBox() && !m.running() && (had || !m.first.checks.begun()):
 		return m.firstChecks()
 	}
 	return nil

@@ -126,7 +126,7 @@ func diskDelete(home, name string, force bool) int {
 			return 0
 		}
 	}
-	if err := os.RemoveAll(d.Dir); err != nil {
+	if err := removeAll(d.Dir); err != nil {
 		return fatal("%v", err)
 	}
 	say("info", "Deleted `%s` (`%s`)", name, d.Dir)

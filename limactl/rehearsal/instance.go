@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -248,7 +249,7 @@ func remove(home string, args []string) int {
 			return fatal("failed to delete instance `%s`: expected status %q, got %q", name, "Stopped", in.Status)
 		}
 		stopForcibly(home, in)
-		if err := os.RemoveAll(in.Dir); err != nil {
+		if err := removeAll(in.Dir); err != nil {
 			return fatal("failed to remove %q: %v", in.Dir, err)
 		}
 		say("info", "Deleted `%s` (`%s`)", name, in.Dir)
@@ -260,6 +261,17 @@ func remove(home string, args []string) int {
 		}
 	}
 	return 0
+}
+
+// removeAll removes a directory, also one that is still written to: what runs in a guest ends with its machine, and here
+// a moment later.
+func removeAll(dir string) (err error) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+	}
+	return err
 }
 
 // bytes reads a size as Lima does.
