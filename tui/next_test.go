@@ -17,23 +17,15 @@ func TestNextLeavesRoom(t *testing.T) {
 	}
 }
 
-func TestSomeOf(t *testing.T) {
-	for w, want := range map[int]string{30: "codex smoke, hermes stage", 24: "codex smoke +1", 14: "codex smoke +1", 5: "codex smoke, hermes stage"} {
-		if got := someOf("codex smoke, hermes stage", w); got != want {
-			t.Errorf("%d cells: %q, want %q", w, got, want)
-		}
-	}
-}
-
 // Letters that are strewn over what something does do not find it.
 func TestPaletteFindsWords(t *testing.T) {
 	m := on(withStatus(running()))
 	press(m, ":", "d", "e", "l")
-	if s := screen(m); !strings.Contains(s, "▸ X             destroy") || strings.Contains(s, "follow") {
+	if s := screen(m); !strings.Contains(s, "▸ X         destroy") || strings.Contains(s, "follow") {
 		t.Error(s)
 	}
 	press(m, "ctrl+u", "t", "m", "u", "x")
-	if s := screen(m); !strings.Contains(s, "▸ a             attach") {
+	if s := screen(m); !strings.Contains(s, "▸ a         attach") {
 		t.Error(s)
 	}
 }
