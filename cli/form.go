@@ -26,8 +26,9 @@ func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error 
 	keys := huh.NewDefaultKeyMap()
 	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "esc"))
 	// The lists are short and are not filtered: where the keys stand, that one's place is for esc, which the form hears first.
-	keys.Select.Filter = key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "leave"))
+	keys.Select.Filter = key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "back"))
 	keys.Select.Submit.SetHelp("enter", "choose")
+	keys.Input.Submit.SetHelp("enter", "done • esc back")
 	form := huh.NewForm(huh.NewGroup(question)).WithOutput(out).WithKeyMap(keys)
 	if accessible() {
 		return a.askInLines(ctx, form, question)

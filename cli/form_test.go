@@ -10,16 +10,11 @@ import (
 // Each question says how it is left, on the list and on a card.
 func TestFormSaysHowItIsLeft(t *testing.T) {
 	t.Parallel()
-	c := newInhabited(t).cmd("", "login")
-	c.Env = append(append(c.Env, ttytest.Env...), "ACCESSIBLE=")
-	term := ttytest.Start(t, c, 80, 24)
-	term.Shows("esc leave • enter choose")
-	term.Type("\r")
-	term.Shows("Run it here")
-	term.Shows("esc leave • enter choose")
-	term.Type("\x1b")
-	term.Shows("Look again")
-	term.Type("\x1b")
+	term := ttytest.Start(t, newInhabited(t).cmd("", "login"), 80, 24, "ACCESSIBLE=")
+	term.Shows("esc back")
+	term.Type(enter, "Run it here", "esc back")
+	term.Type(esc, "Look again")
+	term.Type(esc)
 	if status := term.Ends(10 * time.Second); status != 0 {
 		t.Errorf("status %d", status)
 	}

@@ -157,15 +157,6 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// shownKeys are the keys of a binding, at most two.
-func shownKeys(b binding) string {
-	var keys []string
-	for _, k := range b.keys[:min(2, len(b.keys))] {
-		keys = append(keys, shown(k))
-	}
-	return strings.Join(keys, " ")
-}
-
 // keyLine is what a binding does, or why it does not, after its keys in a column of w cells.
 func (m *model) keyLine(keys string, w int, b binding) string {
 	keys, label := fit(keys, w), fit(b.label, 15)
@@ -183,6 +174,15 @@ func (m *model) keyLines(w int) (out []string) {
 		}
 	}
 	return out
+}
+
+// shownKeys are the keys of a binding, at most two.
+func shownKeys(b binding) string {
+	var keys []string
+	for _, k := range b.keys[:min(2, len(b.keys))] {
+		keys = append(keys, shown(k))
+	}
+	return strings.Join(keys, " ")
 }
 
 // view is the inside of the overlay: w cells, at most h lines.
