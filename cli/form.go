@@ -25,9 +25,8 @@ func accessible() bool { return os.Getenv("ACCESSIBLE") != "" || os.Getenv("TERM
 func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error {
 	keys := huh.NewDefaultKeyMap()
 	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "esc"))
-	// The lists are short and are not filtered: where the keys stand, that one's place is for esc, which the form hears first.
-	keys.Select.Filter = key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "back"))
-	keys.Select.Submit.SetHelp("enter", "choose")
+	keys.Select.Filter = key.NewBinding() // without keys; the lists are short
+	keys.Select.Submit.SetHelp("enter", "choose • esc back") // forms show no key of their own
 	keys.Input.Submit.SetHelp("enter", "done • esc back")
 	form := huh.NewForm(huh.NewGroup(question)).WithOutput(out).WithKeyMap(keys)
 	if accessible() {
@@ -143,8 +142,5 @@ func theme(dark bool) *huh.Styles {
 	f.ErrorMessage = f.ErrorMessage.Foreground(lipgloss.Red)
 	f.ErrorIndicator = f.ErrorIndicator.Foreground(lipgloss.Red)
 	s.Blurred = s.Focused
-	s.Help.ShortKey = s.Help.ShortKey.UnsetForeground().Foreground(lipgloss.Cyan).Bold(true)
-	s.Help.ShortDesc = s.Help.ShortDesc.UnsetForeground()
-	s.Help.ShortSeparator = s.Help.ShortSeparator.UnsetForeground().Foreground(lipgloss.BrightBlack)
 	return s
 }

@@ -10,11 +10,16 @@ import (
 // Each question says how it is left, on the list and on a card.
 func TestFormSaysHowItIsLeft(t *testing.T) {
 	t.Parallel()
-	term := ttytest.Start(t, newInhabited(t).cmd("", "login"), 80, 24, "ACCESSIBLE=")
-	term.Shows("esc back")
-	term.Type(enter, "Run it here", "esc back")
-	term.Type(esc, "Look again")
-	term.Type(esc)
+	c := newInhabited(t).cmd("", "login")
+	c.Env = append(append(c.Env, ttytest.Env...), "ACCESSIBLE=")
+	term := ttytest.Start(t, c, 80, 24)
+	term.Shows("choose • esc back")
+	term.Type("\r")
+	term.Shows("Run it here")
+	term.Shows("choose • esc back")
+	term.Type("\x1b")
+	term.Shows("Look again")
+	term.Type("\x1b")
 	if status := term.Ends(10 * time.Second); status != 0 {
 		t.Errorf("status %d", status)
 	}
