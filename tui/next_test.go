@@ -17,6 +17,14 @@ func TestNextLeavesRoom(t *testing.T) {
 	}
 }
 
+func TestSomeOf(t *testing.T) {
+	for w, want := range map[int]string{30: "codex smoke, hermes stage", 24: "codex smoke +1", 14: "codex smoke +1", 5: "codex smoke, hermes stage"} {
+		if got := someOf("codex smoke, hermes stage", w); got != want {
+			t.Errorf("%d cells: %q, want %q", w, got, want)
+		}
+	}
+}
+
 // Letters that are strewn over what something does do not find it.
 func TestPaletteFindsWords(t *testing.T) {
 	m := on(withStatus(running()))

@@ -170,17 +170,12 @@ func (m *model) stepLine(s *step, w int) string {
 func (m *model) stepProgress(s *step, w int) string {
 	took := sofar(m.now().Sub(s.begun))
 	if s.total <= 0 || s.done >= s.total {
-		at := s.detail
-		if all := strings.Split(at, ", "); len(all) > 1 && ansi.StringWidth(at) > w { // the oldest takes longest
-			at = fmt.Sprintf("%s +%d", all[0], len(all)-1)
-		}
-		switch text := at + " · " + took; {
-		case at == "":
-			return m.theme.dim.Render(took)
-		case ansi.StringWidth(text) <= w:
+		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
 			return m.theme.dim.Render(text)
+		} else if s.detail != "" {
+			return m.theme.dim.Render(someOf(s.detail, w)) // half a number says nothing
 		}
-		return m.theme.dim.Render(at) // half a number says nothing
+		return m.theme.dim.Render(took)
 	}
 	done, total := size(s.done), size(s.total)
 	if n, unit, _ := strings.Cut(done, " "); strings.HasSuffix(total, unit) {
@@ -199,6 +194,21 @@ func (m *model) stepProgress(s *step, w int) string {
 		return m.theme.gauge(s.done, s.total, min(free, 16), m.theme.info) + " " + m.theme.dim.Render(text)
 	}
 	return m.theme.dim.Render(fit(text, max(0, w)))
+}
+
+// someOf is as many parts of a list as fit into w cells, and how many more there are.
+func someOf(list string, w int) string {
+	parts := strings.Split(list, ", ")
+	for n := len(parts); n > 0; n-- {
+		text := strings.Join(parts[:n], ", ")
+		if more := len(parts) - n; more > 0 {
+			text += fmt.Sprintf(" +%d", more)
+		}
+		if ansi.StringWidth(text) <= w {
+			return text
+		}
+	}
+	return list
 }
 
 // phaseWidth is that of a column of the grid.
