@@ -32,7 +32,8 @@ func (a *app) logs() *cobra.Command {
 		Short: "show a log of the box or of what was done to it",
 		Long: `Show a log: of hermes, executor or recovery from inside the box; of the newest operation, of the commands
 that were run for it (limactl, ssh; what the dashboard asks over and over only where it failed), or of the VM's
-boot from this machine. Without a name it is that of the newest operation. --json prints those of operations and commands as they are kept: one JSON object a line.`,
+boot from this machine. Without a name it is that of the newest operation. --json prints those of operations and
+commands as they are kept: one JSON object a line.`,
 		Example: "  hermes-box logs\n  hermes-box logs executor -f\n  hermes-box logs commands -n 20 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source := "operations"

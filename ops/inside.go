@@ -85,11 +85,13 @@ func (in *insideChecks) checkClock(context.Context) Check {
 		return unknown(err, "")
 	}
 	off := guest.Sub(in.looked).Abs()
-	unit := 100 * time.Millisecond
-	if off > time.Minute {
-		unit = time.Second
+	evidence := off.Round(100*time.Millisecond).String() + " apart"
+	switch {
+	case off > time.Hour-30*time.Second:
+		evidence = strings.TrimSuffix(off.Round(time.Minute).String(), "0s") + " apart"
+	case off > time.Minute:
+		evidence = off.Round(time.Second).String() + " apart"
 	}
-	evidence := off.Round(unit).String() + " apart"
 	if off > 5*time.Second+in.latency {
 		return fail(evidence, "hermes-box exec -- sudo systemctl restart systemd-timesyncd")
 	}

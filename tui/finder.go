@@ -185,6 +185,15 @@ func (m *model) keyLines(w int) (out []string) {
 	return out
 }
 
+// shownKeys are the keys of a binding, at most two.
+func shownKeys(b binding) string {
+	var keys []string
+	for _, k := range b.keys[:min(2, len(b.keys))] {
+		keys = append(keys, shown(k))
+	}
+	return strings.Join(keys, " ")
+}
+
 // view is the inside of the overlay: w cells, at most h lines.
 func (f *finder) view(m *model, w, h int) []string {
 	t := m.theme
@@ -197,6 +206,12 @@ func (f *finder) view(m *model, w, h int) []string {
 	}
 	all := f.found(m)
 	out := []string{prompt}
+	keysW := 0 // the same whatever is typed
+	for _, b := range m.keys {
+		if !b.move || !f.palette {
+			keysW = max(keysW, ansi.StringWidth(shownKeys(b))+2)
+		}
+	}
 	const below = 3 // what the marked one does, in full
 	from, to := f.list.window(len(all), max(1, h-1-below))
 	for i := from; i < to; i++ {
@@ -205,11 +220,7 @@ func (f *finder) view(m *model, w, h int) []string {
 		if i == f.list.at {
 			mark = t.accent.Render("▸ ")
 		}
-		keys := make([]string, 0, 2)
-		for _, k := range b.keys[:min(2, len(b.keys))] {
-			keys = append(keys, shown(k))
-		}
-		out = append(out, fit(mark+m.keyLine(strings.Join(keys, " "), 14, b), w))
+		out = append(out, fit(mark+m.keyLine(shownKeys(b), keysW, b), w))
 	}
 	if len(all) == 0 {
 		out = append(out, t.dim.Render(fmt.Sprintf("nothing is called %q; esc closes", clean(f.query))))

@@ -29,11 +29,11 @@ func TestSomeOf(t *testing.T) {
 func TestPaletteFindsWords(t *testing.T) {
 	m := on(withStatus(running()))
 	press(m, ":", "d", "e", "l")
-	if s := screen(m); !strings.Contains(s, "▸ X             destroy") || strings.Contains(s, "follow") {
+	if s := screen(m); !strings.Contains(s, "▸ X         destroy") || strings.Contains(s, "follow") {
 		t.Error(s)
 	}
 	press(m, "ctrl+u", "t", "m", "u", "x")
-	if s := screen(m); !strings.Contains(s, "▸ a             attach") {
+	if s := screen(m); !strings.Contains(s, "▸ a         attach") {
 		t.Error(s)
 	}
 }
