@@ -56,6 +56,7 @@ type operation struct {
 	log      []string
 	warnings []string
 	canceled bool // the person asked for it
+	left     bool // the person left meanwhile, which canceled it
 	showLog  bool
 	pulse    int   // the one that counts
 	back     int   // lines that the log is scrolled back from its end
