@@ -34,8 +34,9 @@ func ends(t *testing.T, tm *ttytest.Terminal, status int) {
 
 const (
 	// asks asks as much of a terminal as tmux and editors do.
-	asks = `printf '\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u';`
-	// fullScreen is a program that does so, and says it.
+	asks = `printf "\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u";`
+	// fullScreen is a program that does so, and says it. It is run by a sh of its own: a SIGHUP is lost on a bash that is
+	// about to exec.
 	fullScreen = asks + `printf drawing; exec sleep 1000`
 )
 
@@ -46,7 +47,7 @@ func TestVMDiesUnderACommand(t *testing.T) {
 	m.makeBox()
 	ssh := ttytest.Start(t, m.cmd("", "ssh"), 100, 30)
 	ssh.Hears(`\$ `)
-	ssh.Type(fullScreen + "\r")
+	ssh.Type("exec sh -c '" + fullScreen + "'\r")
 	ssh.Hears("[mu]drawing")
 	command := ttytest.Start(t, m.cmd("", "exec", "--", "sh", "-c", "echo begun; exec sleep 1000"), 100, 30)
 	command.Hears("begun")
@@ -70,7 +71,7 @@ func TestEndedInTheBox(t *testing.T) {
 	m.makeBox()
 	ssh := ttytest.Start(t, m.cmd("", "ssh"), 80, 24)
 	ssh.Hears(`\$ `)
-	ssh.Type(fullScreen + "\r")
+	ssh.Type("exec sh -c '" + fullScreen + "'\r")
 	for _, tm := range []*ttytest.Terminal{ssh, ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", fullScreen), 80, 24)} {
 		tm.Hears("[mu]drawing")
 		tm.Signal(syscall.SIGTERM)

@@ -60,6 +60,7 @@ type operation struct {
 	canceled bool // the person asked for it
 	stuck    bool // something could not be undone
 	watched  bool // another process does it
+	left     bool // the person left meanwhile, which canceled it
 	showLog  bool
 	pulse    int   // the one that counts
 	back     int   // lines that the log is scrolled back from its end

@@ -128,6 +128,7 @@ func (m *model) leave() *dialog {
 	d.no, d.yesLabel = "stay", "cancel it and leave"
 	d.yes = func(m *model) tea.Cmd {
 		m.cancelOperation()
+		m.op.left = true
 		m.stop()
 		return tea.Quit
 	}

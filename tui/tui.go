@@ -88,7 +88,7 @@ func (m *model) tellUnread(out io.Writer) {
 	if m.op != nil && m.op.ended && m.op.ending() == "failed" && !m.op.watched && m.view == onOperation {
 		f = m.lastFailure
 	}
-	if f == nil {
+	if f == nil || m.op != nil && m.op.left { // the outcome is told as that of the dashboard
 		return
 	}
 	fmt.Fprintf(out, "hermes-box: %s\n", clean(f.err.Error()))
@@ -100,10 +100,14 @@ func (m *model) tellUnread(out io.Writer) {
 // undone waits for an operation to undo itself, and tells so. It gives the outcome, which is an error unless the
 // operation came to its end meanwhile.
 func (m *model) undone(out io.Writer) error {
-	if !m.running() {
+	o := m.op
+	switch {
+	case m.running():
+	case o != nil && o.left: // it was quicker than leaving
+		return o.err
+	default:
 		return nil
 	}
-	o := m.op
 	fmt.Fprintf(out, "%s is being canceled safely; ctrl-c stops at once\n", o.verb.id)
 	o.feed.divert(func(e ops.Event) {
 		switch e.Kind {
