@@ -22,7 +22,7 @@ func (m *model) operationView(w, h int) []string {
 		room := max(1, h-len(end)-2)
 		o.back = max(0, min(o.back, len(o.log)-room))
 		return append(m.theme.panel(m.planTitle(), w, h-len(end), lastLines(o.log[:len(o.log)-o.back], room, w-4)), end...)
-	case w >= 110 && o.grid != nil:
+	case w >= 110 && o.grid != nil && len(o.columns()) > 0:
 		return m.wideOperation(w, h, end)
 	}
 	grid := m.gridLines(w)
