@@ -79,6 +79,11 @@ func scenes() []scene {
 		{"operation-done", on(withStatus(running()), creating(13, nil))},
 		{"operation-failed", on(noBox(), creating(9, fault.New(fault.HealthFailed, "codex 0.171.0: smoke failed: codex --version says nothing").
 			Hint("hermes-box logs operations shows all of it").Detail("output", "thread 'main' panicked at src/main.rs:12\nnote: run with RUST_BACKTRACE=1\nexit status 101")))},
+		{"operation-canceled", on(noBox(), creating(9, fault.New(fault.Interrupted, "create was interrupted")), func(m *model) {
+			m.op.canceled, m.op.steps[10].state, m.op.grid["codex"]["smoke"] = true, stepCanceled, protocol.Undone
+		})},
+		{"operation-watched", on(withStatus(busy), creating(9, nil), func(m *model) { m.op.watched = true })},
+		{"operation-start", on(withStatus(running()), started)},
 		{"operation-background", on(noBox(), creating(9, nil), keys("esc"))},
 		{"cancel", on(noBox(), creating(9, nil), keys("x"))},
 		{"leave", on(noBox(), creating(9, nil), keys("q"))},
@@ -180,6 +185,23 @@ func creating(at int, err error) func(m *model) {
 			o.grace = grace{}
 		}
 	}
+}
+
+// started is a start that has ended: it installs nothing.
+func started(m *model) {
+	o := &operation{verb: verbs()[1], box: "main", begun: noon.Add(-8 * time.Second), feed: newFeed(mergeEvents), done: make(chan struct{}), cancel: func() {}}
+	m.op, m.view = o, onOperation
+	plan := []ops.StepInfo{{ID: "ports", Title: "check the ports"}, {ID: "boot", Title: "boot the VM"}, {ID: "verify", Title: "check the box"}}
+	o.apply(ops.Event{Time: noon, Kind: ops.Planned, Steps: plan})
+	for _, s := range plan {
+		o.apply(ops.Event{Time: noon, Kind: ops.Started, Step: s.ID, Title: s.Title})
+		o.apply(ops.Event{Time: noon, Kind: ops.Done, Step: s.ID, Title: s.Title, Seconds: 2})
+	}
+	for _, c := range running().Components {
+		o.apply(ops.Event{Time: noon, Kind: ops.Phase, Step: "verify", Component: c.Name, Phase: protocol.PhaseHealth, State: c.Said})
+	}
+	o.finish(nil, noon)
+	o.grace = grace{}
 }
 
 // Every view in every state, as text: read them as pictures when they change.

@@ -22,7 +22,7 @@ func (m *model) operationView(w, h int) []string {
 		room := max(1, h-len(end)-2)
 		o.back = max(0, min(o.back, len(o.log)-room))
 		return append(m.theme.panel(m.planTitle(), w, h-len(end), lastLines(o.log[:len(o.log)-o.back], room, w-4)), end...)
-	case w >= 110 && o.grid != nil:
+	case w >= 110 && o.grid != nil && len(o.columns()) > 0:
 		return m.wideOperation(w, h, end)
 	}
 	grid := m.gridLines(w)
@@ -49,7 +49,8 @@ func (m *model) wideOperation(w, h int, end []string) []string {
 	o := m.op
 	const gridW = 64
 	top := min(max(len(o.steps), len(lock.Order)+1)+2, h-len(end))
-	side := m.gridLines(gridW - 4)[1:]
+	side := m.gridLines(gridW - 4)
+	side = side[min(1, len(side)):] // its heading is that of the panel
 	if len(o.warnings) > 0 {
 		side = append(side, "")
 		for _, warning := range o.warnings {
@@ -224,14 +225,18 @@ func (m *model) phaseHead() string {
 
 // gridLines is the table of components and phases under its heading; none where nothing is installed.
 func (m *model) gridLines(w int) []string {
-	if m.op.grid == nil {
+	columns := m.op.columns()
+	if m.op.grid == nil || len(columns) == 0 {
 		return nil
 	}
 	const nameW = 11
 	out := []string{fit(m.theme.title.Render(fit("software", nameW))+m.phaseHead(), w)}
-	columns := m.op.columns()
 	for _, name := range lock.Order {
 		line := fit("  "+name, nameW)
+		if state := m.op.grid[name][columns[0]]; len(columns) == 1 && state != "" { // there is room for words
+			out = append(out, fit(line+m.theme.state(state), w))
+			continue
+		}
 		for _, phase := range columns {
 			line += fit(m.cell(m.op.grid[name][phase]), phaseWidth(phase))
 		}

@@ -26,7 +26,7 @@ func verbs() []verb {
 				effect: "make the box: data disk, VM and all software, proven healthy",
 				words:  "make new install begin setup init", why: whyNotCreate},
 			done:  "is running",
-			next:  "enter goes on; w signs in, a works in it",
+			next:  "w signs in (◦), a works in it",
 			undo:  "Exactly what it has made so far is removed again. What was downloaded whole stays in the cache.",
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Create(ctx, sink) },
 		},
