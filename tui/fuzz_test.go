@@ -226,9 +226,9 @@ func walk(t *testing.T, seed uint64, steps int) {
 // Whatever is typed and whatever happens, in whatever order: no frame is larger than the terminal, none of what others
 // have said steers it, and q leaves.
 func TestAnythingAnytime(t *testing.T) {
-	seeds := 40
+	seeds := 20
 	if testing.Short() {
-		seeds = 10
+		seeds = 8
 	}
 	for seed := range uint64(seeds) {
 		walk(t, seed, 120)
