@@ -26,19 +26,16 @@ func TestDashboardOutlivesItsLimactl(t *testing.T) {
 			if err := os.Chmod(hostile, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			d := m.dashboard(80, 24, "HERMES_BOX_LIMACTL="+hostile)
-			d.Shows("a attach")
-			d.Type("d")
-			d.Shows("check again")
-			d.Type("\x1b")
+			d := m.dashboard("a attach", "HERMES_BOX_LIMACTL="+hostile)
+			d.Type("d", "check again")
+			d.Type(esc)
 			d.Hides("check again")
-			d.Type("j")
-			d.Shows("▸ uv")
+			d.Type("j", "▸ uv")
 			if strings.Contains(name, "colours") {
 				d.Shows("BAD")
 			}
 			d.Type("q")
-			left(t, d, 0)
+			ends(t, d, 0)
 			if out := d.Output(); strings.Contains(out, "ZXZpbA") || strings.Contains(out, "\x1b[6n") || strings.Contains(out, "\u202e") {
 				t.Errorf("the terminal is steered: %q", out)
 			}
