@@ -103,7 +103,7 @@ func TestRenderedLines(t *testing.T) {
 		{eventText(style{}, line(ops.Event{Time: at, Kind: ops.Finished, Operation: "stop", Seconds: 75, Error: "one\ntwo"})),
 			"2026-01-02 03:04:05  stop                ✗ failed after 1m15s: one\n          two"},
 		{eventText(style{}, line(ops.Event{Time: at, Kind: ops.Log, Operation: "create", Step: "boot", Line: "\x1b]0;title\x07\u009b31mé\ttab"})),
-			"2026-01-02 03:04:05  create   boot       ]0;title31mé\ttab"},
+			"2026-01-02 03:04:05  create   boot       31mé\ttab"},
 		{commandText(style{}, line(ops.LoggedCommand{Time: at, Command: "/usr/bin/limactl list --json", Seconds: 0.25})),
 			"2026-01-02 03:04:05  ✓   0.2s  limactl list --json"},
 		{commandText(style{}, line(ops.LoggedCommand{Time: at, Command: "limactl stop main", Status: 1, Error: "exit status 1", Stderr: "a\nb\n"})),
