@@ -36,7 +36,7 @@ func TestDashboardOutlivesItsLimactl(t *testing.T) {
 			}
 			d.Type("q")
 			ends(t, d, 0)
-			if out := d.Output(); strings.Contains(out, "ZXZpbA") || strings.Contains(out, "\x1b[6n") || strings.Contains(out, "\u202e") {
+			if out := d.Output(); strings.Contains(out, "\x1b]52") || strings.Contains(out, "\x1b[6n") || strings.Contains(out, "\u202e") {
 				t.Errorf("the terminal is steered: %q", out)
 			}
 			c := m.cmd("", "status")
