@@ -123,17 +123,10 @@ func (r *rehearsed) idle() (cpu float64, resident int64) {
 	before := r.cpu(c.Process.Pid)
 	time.Sleep(measured)
 	took := r.cpu(c.Process.Pid) - before
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Process.Pid))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	_, rss, _ := strings.Cut(string(status), "VmRSS:")
-	if _, err := fmt.Sscan(rss, &resident); err != nil {
-		r.t.Fatal(err)
-	}
+	resident = procStatus(r.t, c.Process.Pid, "VmRSS")
 	d.Type("q")
 	d.Ends(10 * time.Second)
-	return took.Seconds() / measured.Seconds(), resident << 10
+	return took.Seconds() / measured.Seconds(), resident
 }
 
 // cpu is what a process has used so far.

@@ -84,7 +84,7 @@ func commonBindings() []binding {
 		{id: "palette", keys: []string{":", "ctrl+p"}, label: "command", last: true, move: true, in: anywhere,
 			effect: "find anything by its name",
 			words:  "palette search", do: func(m *model) tea.Cmd { return m.openFinder(true) }},
-		{id: "help", keys: []string{"?"}, label: "help", last: true, move: true, in: anywhere,
+		{id: "help", keys: []string{"?"}, label: "help", last: true, in: anywhere,
 			effect: "all keys of this place, with what they do",
 			words:  "keys shortcuts", do: func(m *model) tea.Cmd { return m.openFinder(false) }},
 		{id: "quit", keys: []string{"q", "ctrl+c"}, label: "quit", last: true, in: anywhere,

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Each view is reached by its key, and by its name in the palette.
+func TestDashboardReachesEveryView(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.makeBox()
+	m.relocked() // so that there is drift to see
+	d := m.dashboard("▸ node")
+	d.Shows("6 drift")
+	for _, view := range []struct{ key, name, shows string }{
+		{enter, "details", "desired "},
+		{"v", "drift", "lock and config against what is applied"},
+		{"l", "logs", "log of "},
+		{"d", "doctor", "check again"},
+		{"?", "help", "type to search"},
+		{"X", "destroy", "Type the name of the box"},
+		{"S", "stop", "Stop main?"},
+		{"K", "stop by force", "Cut main off?"},
+		{"w", "sign in", "Sign in to box main"},
+		{"a", "attach", "agent@demo:workspace$"},
+	} {
+		for _, keys := range []string{view.key, ":" + view.name + enter} {
+			d.Type(keys, view.shows)
+			d.Hides("enter details")
+			if view.name == "attach" {
+				d.Type("exit" + enter)
+			} else {
+				d.Type(esc)
+			}
+			d.Shows("enter details")
+		}
+	}
+	d.Type("q")
+	ends(t, d, 0)
+}
+
+// relocked has the lock want other versions than are applied.
+func (m *machine) relocked() {
+	m.t.Helper()
+	other, err := os.ReadFile(filepath.Join(m.dir, "demo-2.lock"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.write("hermes-box.lock", other)
+}
