@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -162,9 +161,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 		out.alive = func() { watch.Stop() } // there are no signs of life
 		cmd.Stdin = e.Stdin
 		politely(cmd)
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-		hangUpWithUs(cmd.SysProcAttr)
-		takeBack = lent(e.Stdin, e.Stdout)
+		takeBack = lent(cmd, e.Stdout)
 	} else {
 		detach(cmd)
 	}

@@ -13,21 +13,21 @@ import (
 // ended: one that is killed puts nothing back, and a session whose connection is lost leaves on what tmux had asked for.
 // On Linux the command is hung up on when we are killed; elsewhere it then goes on until it reads.
 func Lend(cmd *exec.Cmd) error {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	hangUpWithUs(cmd.SysProcAttr)
-	takeBack := lent(cmd.Stdin, cmd.Stdout)
+	takeBack := lent(cmd, cmd.Stdout)
 	err := cmd.Run()
 	var exit *exec.ExitError
 	takeBack(errors.As(err, &exit) && (exit.ExitCode() < 0 || exit.ExitCode() == Lost))
 	return err
 }
 
-// lent notes how a terminal is, and gives the function that makes it so again; torn is whether what had it was cut off.
-// There is nothing to do where in is no terminal.
-func lent(in io.Reader, out io.Writer) (takeBack func(torn bool)) {
-	f, ok := in.(interface{ Fd() uintptr })
+// lent is called before a command starts that has our terminal: it notes how the terminal is, and gives the function that
+// makes it so again on out; torn is whether the command was cut off. There is nothing to do where Stdin is no terminal.
+func lent(cmd *exec.Cmd, out io.Writer) (takeBack func(torn bool)) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	hangUpWithUs(cmd.SysProcAttr)
+	f, ok := cmd.Stdin.(interface{ Fd() uintptr })
 	if !ok || out == nil {
 		return func(bool) {}
 	}

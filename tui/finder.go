@@ -238,5 +238,5 @@ func (f *finder) view(m *model, w, h int) []string {
 		rule = ansi.Truncate("── ↓ "+fmt.Sprint(more)+" more "+rule, max(0, w), "")
 	}
 	out = append(out, t.border.Render(rule))
-	return append(out, wrapped(clean(about), w)[:]...)
+	return append(out, wrapped(clean(about), w)...)
 }
