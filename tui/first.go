@@ -190,11 +190,11 @@ func (c *checks) working() bool { return c.feed != nil }
 
 // progress is how far they are.
 func (c *checks) progress() string {
-	made := "  " + count(len(c.all), "check") + " made, looking on"
+	looking := "looking on"
 	if c.now != "" {
-		made = "  " + count(len(c.all), "check") + " made, looking at: " + clean(c.now)
+		looking = "looking at: " + clean(c.now)
 	}
-	return made
+	return "  " + count(len(c.all), "check") + " made, " + looking
 }
 
 // begun is whether there are checks, or will be.
