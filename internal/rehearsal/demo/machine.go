@@ -10,7 +10,7 @@ import (
 	"runtime"
 
 	"hermes-box/guest/simulate/userland"
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
 )
 
 // Main becomes one of the programs that the demo is made of, and does not return, if this process was started as one:
