@@ -11,11 +11,12 @@ import (
 var allowed = []struct{ part, may string }{
 	{"hermes-box", "cli"},
 	{"hermes-box/cli", "cli/demo ops limactl assets guest/protocol tui"},
-	{"hermes-box/cli/demo", "limactl guest ops/lock ops/config ops/fault"},
+	{"hermes-box/cli/demo", "internal/rehearsal limactl guest ops/lock ops/config ops/fault"},
 	{"hermes-box/tui", "tui ops limactl guest/protocol"},
 	{"hermes-box/ops", "ops limactl guest/protocol"},
 	{"hermes-box/limactl", "limactl"},
 	{"hermes-box/guest", "guest assets/guestfiles"},
+	{"hermes-box/internal/rehearsal", "internal guest limactl ops/lock ops/config ops/fault"},
 	{"hermes-box/assets", "assets"},
 	{"hermes-box/e2e", "e2e ops limactl guest/protocol"},
 	{"hermes-box/screenshots", "tui/ttytest ops/lock"},

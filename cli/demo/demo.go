@@ -23,7 +23,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"hermes-box/guest/simulate/userland"
+	"hermes-box/internal/rehearsal/userland"
 	"hermes-box/limactl"
 	"hermes-box/limactl/rehearsal"
 	"hermes-box/ops/config"

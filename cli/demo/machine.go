@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"hermes-box/guest/simulate/userland"
+	"hermes-box/internal/rehearsal/userland"
 	"hermes-box/limactl/rehearsal"
 )
 
