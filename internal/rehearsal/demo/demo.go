@@ -23,8 +23,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"hermes-box/guest/simulate/userland"
 	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/rehearsal/userland"
 	"hermes-box/limactl"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
