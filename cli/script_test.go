@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hermes-box/cli/demo"
+	"hermes-box/internal/rehearsal/demo"
 )
 
 // The test binary is also hermes-box, limactl and ssh: scripts find it under these names.

@@ -9,7 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 )
 
 // flat puts a text on one line.
@@ -41,7 +41,7 @@ func right(s string, w int) string {
 
 // clean takes out of a text from elsewhere whatever a terminal would act on. Line ends stay.
 func clean(s string) string {
-	return harmless.Text(strings.ReplaceAll(s, "\t", "    "))
+	return sanitize.Text(strings.ReplaceAll(s, "\t", "    "))
 }
 
 // wrapped breaks a text into lines of at most w cells, between words: what is to be typed is not torn at its hyphens.

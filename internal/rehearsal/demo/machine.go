@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"hermes-box/guest/simulate/userland"
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/rehearsal/userland"
 )
 
 // Main becomes one of the programs that the demo is made of, and does not return, if this process was started as one:
