@@ -15,7 +15,7 @@ import (
 	"hermes-box/assets/guestfiles"
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 func askFormat() protocol.Bootstrap {

@@ -24,7 +24,7 @@ import (
 
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 // fakeUV is a uv that makes an environment of the layout the real one makes. The real one has a test of its own.

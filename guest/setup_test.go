@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 // linkable is a box of generation 1 that runs, whose Hermes looks at Executor as the real one does: with what its own

@@ -133,9 +133,9 @@ func manyLines(n int) (all []string) {
 // creating is a create that has come to a step, or has ended there.
 func creating(at int, err error) func(m *model) {
 	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
-		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software"},
-		{ID: "helper", Title: "put the helper into the box"}, {ID: "bootstrap", Title: "prepare the guest"}, {ID: "upload", Title: "upload the software"},
-		{ID: "install", Title: "install and prove the software"}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
+		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software", Phase: ops.PhaseVerify},
+		{ID: "helper", Title: "put the helper into the box"}, {ID: "bootstrap", Title: "prepare the guest"}, {ID: "upload", Title: "upload the software", Phase: protocol.PhaseUpload},
+		{ID: "install", Title: "install and prove the software", Software: true}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
 	return func(m *model) {
 		began := noon.Add(-4 * time.Minute)
 		o := &operation{verb: verbs()[0], box: "main", begun: began, feed: newFeed(mergeEvents), done: make(chan struct{}), cancel: func() {}}

@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
@@ -64,7 +64,7 @@ func newModel(ctx context.Context, b Box) *model {
 		typed: func(s string) string { return s }, mouse: true, view: onDashboard, poll: newPoll()}
 	m.logs = newLogs()
 	m.known = b.Known()
-	harmless.Value(m.known.Status)
+	sanitize.Value(m.known.Status)
 	return m
 }
 
@@ -110,10 +110,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tea.ResumeMsg:
 		return m.pollNow()
 	case knownMsg:
-		harmless.Value(msg.known.Status)
+		sanitize.Value(msg.known.Status)
 		return m.learn(msg.known)
 	case statusMsg:
-		harmless.Value(msg.status)
+		sanitize.Value(msg.status)
 		m.answered(msg)
 	case tickMsg:
 		return m.tick(msg)
@@ -122,10 +122,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 			return m.pulse()
 		}
 	case batch[ops.Event]:
-		harmless.Value(&msg.items)
+		sanitize.Value(&msg.items)
 		return m.progressed(msg)
 	case batch[ops.Check]:
-		harmless.Value(&msg.items)
+		sanitize.Value(&msg.items)
 		return m.checked(msg)
 	case batch[string]:
 		return m.logs.took(m, msg)

@@ -28,7 +28,7 @@ const (
 
 // step is a row of the plan.
 type step struct {
-	id, title   string
+	ops.StepInfo
 	state       stepState
 	begun       time.Time
 	took        time.Duration
@@ -39,11 +39,8 @@ type step struct {
 	detail      string // what it is at, where it has failed, or why it could not be undone
 }
 
-// phases are the columns of the grid: the first two are of the plan, the others the guest's.
-var phases = []string{"verify", "upload", protocol.PhaseStage, protocol.PhaseSmoke, protocol.PhaseActivate, protocol.PhaseHealth}
-
-// phaseOfStep is the column that a step of the plan fills for all components at once.
-var phaseOfStep = map[string]string{"fetch": "verify", "upload": "upload"}
+// phases are the columns of the grid: steps of the plan fill the first two, the guest's events the others.
+var phases = []string{ops.PhaseVerify, protocol.PhaseUpload, protocol.PhaseStage, protocol.PhaseSmoke, protocol.PhaseActivate, protocol.PhaseHealth}
 
 // operation is one run of a verb, as its events have told so far.
 type operation struct {
@@ -84,14 +81,14 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Planned:
 		o.steps = nil
 		for _, info := range e.Steps {
-			o.steps = append(o.steps, step{id: info.ID, title: info.Title})
+			o.steps = append(o.steps, step{StepInfo: info})
 		}
-		if slices.ContainsFunc(o.steps, func(s step) bool { return s.id == "install" }) {
+		if o.installs() {
 			o.grid = newGrid()
 		}
 	case ops.Started:
 		s.state, s.begun = stepRunning, e.Time
-		o.fill(e.Step, protocol.Started)
+		o.fill(s, protocol.Started)
 		o.note(e.Time, e.Title)
 	case ops.Bytes:
 		s.moved(e)
@@ -104,14 +101,14 @@ func (o *operation) apply(e ops.Event) {
 		o.note(e.Time, "warning: "+e.Line)
 	case ops.Done:
 		s.state, s.took, s.detail = stepDone, seconds(e), ""
-		o.fill(e.Step, protocol.Done)
+		o.fill(s, protocol.Done)
 		o.note(e.Time, e.Title+": done in "+widget.Elapsed(s.took))
 	case ops.Failed:
 		s.state, s.took = stepFailed, seconds(e)
 		if o.canceled {
 			s.state = stepCanceled
 		}
-		o.fill(e.Step, protocol.Failed)
+		o.fill(s, protocol.Failed)
 		o.note(e.Time, e.Title+": "+e.Error)
 	case ops.Undoing:
 		s.state = stepUndoing
@@ -130,7 +127,7 @@ func seconds(e ops.Event) time.Duration { return time.Duration(e.Seconds * float
 // step is the row of that name; one that no plan has announced is drawn nowhere.
 func (o *operation) step(id string) *step {
 	for i := range o.steps {
-		if o.steps[i].id == id {
+		if o.steps[i].ID == id {
 			return &o.steps[i]
 		}
 	}
@@ -197,14 +194,18 @@ func newGrid() map[string]map[string]string {
 	return grid
 }
 
-// fill sets the column that a step of the plan stands for, in all components of the grid.
-func (o *operation) fill(step, state string) {
-	phase, ok := phaseOfStep[step]
-	if !ok {
+// installs tells whether the plan installs components.
+func (o *operation) installs() bool {
+	return slices.ContainsFunc(o.steps, func(s step) bool { return s.Software })
+}
+
+// fill sets the column of a step's phase, if it has one, for all components of the grid.
+func (o *operation) fill(s *step, state string) {
+	if s.Phase == "" {
 		return
 	}
 	for _, row := range o.grid {
-		row[phase] = state
+		row[s.Phase] = state
 	}
 }
 
@@ -249,7 +250,7 @@ func (o *operation) ending() string {
 // columns are the phases that there is something to be said of: all where software is installed, else what was looked
 // at.
 func (o *operation) columns() []string {
-	if slices.ContainsFunc(o.steps, func(s step) bool { return s.id == "install" }) {
+	if o.installs() {
 		return phases
 	}
 	return slices.DeleteFunc(slices.Clone(phases), func(phase string) bool {

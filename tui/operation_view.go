@@ -119,7 +119,7 @@ func (m *model) stepLines(w, h int) []string {
 func (o *operation) titleWidth(w int) int {
 	longest := 0
 	for _, s := range o.steps {
-		longest = max(longest, ansi.StringWidth(s.title))
+		longest = max(longest, ansi.StringWidth(s.Title))
 	}
 	return max(0, min(longest+2, w-2-16))
 }
@@ -127,7 +127,7 @@ func (o *operation) titleWidth(w int) int {
 func (m *model) stepLine(s *step, w int) string {
 	t, titleW := m.theme, m.op.titleWidth(w)
 	var mark, tail string
-	title := s.title
+	title := s.Title
 	switch s.state {
 	case stepPending:
 		mark, title = t.Dim.Render("·"), t.Dim.Render(title)

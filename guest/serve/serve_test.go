@@ -13,7 +13,7 @@ import (
 
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 // blank is a guest in a directory, never started.

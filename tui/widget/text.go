@@ -5,7 +5,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 )
 
 // Flat puts a text on one line.
@@ -37,7 +37,7 @@ func Right(s string, w int) string {
 
 // Clean removes from a text whatever a terminal would act on. Line ends stay.
 func Clean(s string) string {
-	return harmless.Text(strings.ReplaceAll(s, "\t", "    "))
+	return sanitize.Text(strings.ReplaceAll(s, "\t", "    "))
 }
 
 // Wrap breaks a text into lines of at most w cells, between words. A command is not broken at its hyphens.

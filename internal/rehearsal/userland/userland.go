@@ -16,7 +16,7 @@ import (
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
 	"hermes-box/guest/serve"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 // Machine is a simulated machine and how it is made to behave.

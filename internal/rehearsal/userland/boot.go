@@ -16,7 +16,7 @@ import (
 
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 // Hardware is what a machine is put together of.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"hermes-box/guest"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 // asRoot is set in the environment of what sudo runs. Nobody gains anything by it.

@@ -10,7 +10,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/guest/simulate"
+	"hermes-box/internal/rehearsal/simulate"
 )
 
 // agentHome is where a login begins.

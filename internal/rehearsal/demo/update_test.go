@@ -12,7 +12,7 @@ import (
 
 	"hermes-box/guest"
 	"hermes-box/guest/protocol"
-	"hermes-box/guest/simulate/userland"
+	"hermes-box/internal/rehearsal/userland"
 	"hermes-box/ops/lock"
 )
 
