@@ -79,7 +79,7 @@ their exact names, are touched. Without --force a fresh verified backup must exi
 			Words:       "delete remove erase wipe purge uninstall",
 			Needs:       NeedsBox,
 			Destructive: true,
-			Ask: "Lost: the VM and the data disk with everything in it: work, logins, the agents' memory.\n" +
+			Ask: "Lost: the VM and the data disk with everything on it: work, logins, the agents' memory.\n" +
 				"Kept: the config, the lock, downloaded software, logs.\nThere is no verified backup of it.",
 			Cancel: "What is removed already stays removed; destroying it again finishes it.",
 			Done:   "is gone; what was downloaded is kept",
@@ -88,7 +88,9 @@ their exact names, are touched. Without --force a fresh verified backup must exi
 			resume: "destroy", repair: "hermes-box destroy --force ends it",
 			recover: (*Box).resumeDestroy,
 			ended:   func(b *Box) bool { return b.Record == nil },
-			run:     func(ctx context.Context, b *Box, force bool, sink Sink) (any, error) { return b.destroy(ctx, force, sink) },
+			run: func(ctx context.Context, b *Box, force bool, sink Sink) (any, error) {
+				return b.destroy(ctx, force, sink)
+			},
 		}, {
 			Name: "setup", Effect: "give Hermes the token of Executor", Needs: NeedsRunning,
 			Cancel: "Hermes stays as it was.", Done: "is set up",
