@@ -31,6 +31,7 @@ var cases = []struct {
 	{"exec", "exec passes arguments, streams and status through", execContract},
 	{"adapter", "the tests of the ssh adapter pass over real ssh", adapter},
 	{"ssh", "ssh attaches to tmux in /workspace, and again", attach},
+	{"memory", "a program that uses all memory is killed alone", outOfMemory},
 	{"restart", "data survives two restarts, no unit fails", restart},
 	{"kill", "data survives a killed VM", killVM},
 	{"interrupt", "a second create is refused, the box is unchanged", secondCreate},

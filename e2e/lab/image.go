@@ -15,7 +15,7 @@ root=$1
 echo '/dev/vda / ext4 defaults 0 1' > "$root/etc/fstab"
 for unit in %s; do ln -sf /dev/null "$root/etc/systemd/system/$unit"; done
 chroot "$root" systemctl enable systemd-networkd systemd-resolved
-# Leave out what the first boot can do without: on emulated CPUs each takes seconds.
+# Nothing is looked for, or made, that the first boot can do without: on emulated CPUs each takes seconds.
 printf '%%s\n' 'datasource_list: [NoCloud]' 'ssh_genkeytypes: [ed25519]' > "$root/etc/cloud/cloud.cfg.d/90-lab.cfg"
 touch --reference "$root/usr" "$root/etc/.updated" "$root/var/.updated"
 mkdir "$root/lab"
