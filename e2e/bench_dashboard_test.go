@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/limactl/rehearsal"
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/ttytest"
 )
 
 // TestBenchDashboard measures what a person waits for, of the real program on a terminal and a rehearsal machine. Beside

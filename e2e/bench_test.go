@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hermes-box/internal/ttytest"
 	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/lock"
-	"hermes-box/tui/ttytest"
 )
 
 // TestBench measures ratios in one run: absolute times of this machine mean little. It makes a box of its own

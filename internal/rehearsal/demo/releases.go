@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
 	"hermes-box/ops/lock"
 )
 

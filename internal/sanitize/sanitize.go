@@ -1,6 +1,6 @@
-// Package harmless makes safe to show what others have written: programs in the box, ssh, Lima. Such a text may hold
+// Package sanitize makes safe to show what others have written: programs in the box, ssh, Lima. Such a text may hold
 // anything, and a terminal does what it reads.
-package harmless
+package sanitize
 
 import (
 	"reflect"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"

@@ -1,5 +1,5 @@
 // Package demo is the product's own rehearsal machine: everything hermes-box works on, in one directory, with no VM
-// and no network. limactl and ssh are limactl/rehearsal; below them a simulated machine runs the real engine of
+// and no network. limactl and ssh are internal/rehearsal; below them a simulated machine runs the real engine of
 // package guest; what is installed are fixtures, fetched, verified, staged and activated like any other software.
 //
 // The host's code above it does not know that it is a demo: it finds other programs of the same names in PATH, and
@@ -23,9 +23,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"hermes-box/internal/rehearsal"
 	"hermes-box/internal/rehearsal/userland"
 	"hermes-box/limactl"
-	"hermes-box/limactl/rehearsal"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
@@ -97,7 +97,7 @@ func (d *Demo) furnish() error {
 	if err := os.MkdirAll(d.Bin, 0o700); err != nil {
 		return err
 	}
-	if err := rehearsal.Link(d.Bin, append(props(), "limactl", "ssh")...); err != nil {
+	if err := rehearsal.Link(d.Bin, append(Props(), "limactl", "ssh")...); err != nil {
 		return err
 	}
 	stamp, edition := filepath.Join(d.Dir, "releases", "edition"), d.edition()
