@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"hermes-box/cli"
-	"hermes-box/cli/demo"
+	"hermes-box/internal/rehearsal/demo"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hermes-box/assets"
-	"hermes-box/cli/demo"
+	"hermes-box/internal/rehearsal/demo"
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/config"

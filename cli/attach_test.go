@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/ttytest"
 )
 
 // running is a finished box whose VM runs; its command log begins here.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/ttytest"
 )
 
 // booted is a finished box whose VM runs; the guest in it does not answer for want of a helper.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/ttytest"
 )
 
 // ctrl-z gives the shell its terminal back, and fg the dashboard.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/limactl/rehearsal"
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/ttytest"
 )
 
 // dashboard is hermes-box alone, on a terminal of the machine, when it shows a text.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"hermes-box/cli/demo"
+	"hermes-box/internal/rehearsal/demo"
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/ttytest"
 )
 
 // Each question says how it is left, on the list and on a card.

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"hermes-box/internal/ttytest"
 	"hermes-box/ops"
-	"hermes-box/tui/ttytest"
 )
 
 func TestLoginLists(t *testing.T) {

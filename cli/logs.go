@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/tui"
@@ -57,7 +57,7 @@ commands as they are kept: one JSON object a line.`,
 			}
 			shown := &keeper{Writer: a.stdout}
 			if render == nil && isTerminal(a.stdout) {
-				render = func(_ style, line []byte) string { return harmless.Text(string(line)) }
+				render = func(_ style, line []byte) string { return sanitize.Text(string(line)) }
 			}
 			if render == nil || a.json {
 				err = b.Logs(ctx, source, lines, follow, shown)
@@ -141,9 +141,9 @@ func (w *lineWriter) flush() error {
 func eventText(s style, line []byte) string {
 	var e ops.Event
 	if json.Unmarshal(line, &e) != nil || e.Kind == "" {
-		return harmless.Text(string(line))
+		return sanitize.Text(string(line))
 	}
-	e.Line, e.Error = harmless.Text(e.Line), harmless.Text(e.Error)
+	e.Line, e.Error = sanitize.Text(e.Line), sanitize.Text(e.Error)
 	what := e.Line
 	switch e.Kind {
 	case ops.Planned:
@@ -182,7 +182,7 @@ func eventText(s style, line []byte) string {
 func commandText(s style, line []byte) string {
 	var c ops.LoggedCommand
 	if json.Unmarshal(line, &c) != nil || c.Command == "" {
-		return harmless.Text(string(line))
+		return sanitize.Text(string(line))
 	}
 	how := s.green("✓")
 	switch {
@@ -191,8 +191,8 @@ func commandText(s style, line []byte) string {
 	case c.Status != 0 || c.Error != "":
 		how = s.red("✗")
 	}
-	text := fmt.Sprintf("%s  %s %6s  %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), harmless.Text(c.Line()))
-	for _, more := range []string{harmless.Text(c.Error), harmless.Text(c.Stderr)} {
+	text := fmt.Sprintf("%s  %s %6s  %s", s.dim(c.Time.Local().Format(time.DateTime)), how, seconds(c.Seconds), sanitize.Text(c.Line()))
+	for _, more := range []string{sanitize.Text(c.Error), sanitize.Text(c.Stderr)} {
 		if more = strings.TrimSpace(more); more != "" {
 			text += "\n" + strings.Repeat(" ", 10) + hang(more)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
 	"hermes-box/ops"
 )
 

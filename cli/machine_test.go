@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hermes-box/cli/demo"
+	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/rehearsal/demo"
+	"hermes-box/internal/ttytest"
 	"hermes-box/limactl"
-	"hermes-box/limactl/rehearsal"
-	"hermes-box/tui/ttytest"
 )
 
 // machine is a rehearsal machine: the demo's, but worked on as one that knows of none, by its home and its PATH.

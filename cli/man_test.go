@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/ttytest"
 )
 
 // The main page tells of every verb, of the files, of the environment and of the exit status; a verb has a page too.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -58,11 +58,11 @@ func (a *app) printError(command string, err error) {
 	}
 	s := style{a.colored(a.stderr)}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok && out != "" {
-		fmt.Fprintln(a.stderr, s.dim(indent(harmless.Text(out))))
+		fmt.Fprintln(a.stderr, s.dim(indent(sanitize.Text(out))))
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.typed(harmless.Text(err.Error())))
+	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.typed(sanitize.Text(err.Error())))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.typed(harmless.Text(hint)))
+		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.typed(sanitize.Text(hint)))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/ttytest"
 )
 
 // Keys.

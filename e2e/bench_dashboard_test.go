@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/limactl/rehearsal"
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/ttytest"
 )
 
 // TestBenchDashboard measures the waits of a user of the dashboard: the real program on a terminal, with the rehearsal

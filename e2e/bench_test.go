@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hermes-box/internal/ttytest"
 	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/lock"
-	"hermes-box/tui/ttytest"
 )
 
 // TestBench measures ratios, because absolute times say little about another machine. It creates a box and a bare VM of

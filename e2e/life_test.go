@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/internal/ttytest"
 	"hermes-box/ops"
-	"hermes-box/tui/ttytest"
 )
 
 const sentinel = "/data/home/agent/workspace/sentinel"

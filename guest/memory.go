@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"hermes-box/guest/protocol"
 )
 
@@ -17,13 +15,13 @@ const maxKilled = 5
 // killed returns the processes that the kernel has killed since the boot because memory ran out: how many there were,
 // and the last few by name. The count costs one small read; the kernel's log, which needs kernel.dmesg_restrict=0 to be
 // read without privilege, is read only if the count is not zero. The log is a ring, so old names may be missing.
-func (g *Guest) killed(log func() string) (count int, last []protocol.Killed) {
+func (g *Guest) killed() (count int, last []protocol.Killed) {
 	count = oomKills(g.read("/proc/vmstat"))
 	if count == 0 {
 		return 0, nil
 	}
 	uptime := time.Duration(firstNumber(g.read("/proc/uptime")) * float64(time.Second))
-	return count, parseKilled(log(), g.now().Add(-uptime))
+	return count, parseKilled(g.Machine.KernelLog(), g.now().Add(-uptime))
 }
 
 // oomKills reads the counter of /proc/vmstat.
@@ -50,19 +48,4 @@ func parseKilled(log string, boot time.Time) (all []protocol.Killed) {
 		all = append(all, protocol.Killed{At: at.Format(time.RFC3339), PID: pid, Process: m[3]})
 	}
 	return all
-}
-
-// kernelLog returns what the kernel's log holds; nothing if it may not be read.
-func kernelLog() string {
-	const readAll, sizeBuffer = 3, 10 // actions of syslog(2)
-	size, err := unix.Klogctl(sizeBuffer, nil)
-	if err != nil || size <= 0 {
-		return ""
-	}
-	buf := make([]byte, size)
-	n, err := unix.Klogctl(readAll, buf)
-	if err != nil {
-		return ""
-	}
-	return string(buf[:n])
 }

@@ -10,6 +10,15 @@ import (
 	"hermes-box/guest/protocol"
 )
 
+// logged is a machine with nothing but a kernel's log.
+type logged struct {
+	Machine
+	log  string
+	read *bool
+}
+
+func (m logged) KernelLog() string { *m.read = true; return m.log }
+
 // A process that is killed for want of memory is named with its time, and the kernel's log is left alone when there was none.
 func TestKilledForWantOfMemory(t *testing.T) {
 	const log = `<6>[    0.000000] Linux version 6.12
@@ -20,7 +29,8 @@ func TestKilledForWantOfMemory(t *testing.T) {
 <6>[  161.000000] agent: Out of memory: Killed process 1 (systemd) total-vm:1kB
 `
 	now := time.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)
-	g := &Guest{Root: t.TempDir(), Now: func() time.Time { return now }}
+	var asked bool
+	g := &Guest{Machine: logged{log: log, read: &asked}, Root: t.TempDir(), Now: func() time.Time { return now }}
 	proc := filepath.Join(g.Root, "proc")
 	if err := os.Mkdir(proc, 0o755); err != nil {
 		t.Fatal(err)
@@ -34,8 +44,8 @@ func TestKilledForWantOfMemory(t *testing.T) {
 	write("uptime", "600.00 1100.00\n")
 	for vmstat, want := range map[string]int{"": 0, "pgfault 12\noom_kill 0\n": 0, "pgfault 12\noom_kill 2\nswpin_zero 0\n": 2} {
 		write("vmstat", vmstat)
-		asked := false
-		count, last := g.killed(func() string { asked = true; return log })
+		asked = false
+		count, last := g.killed()
 		if count != want || asked != (want > 0) {
 			t.Errorf("%q: %d killed, kernel's log read: %v", vmstat, count, asked)
 		}

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"time"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 )
 
 // BootEvent is something that happened while an instance starts: a line for the log, or what the host agent
@@ -54,7 +54,7 @@ func decodeEvent(line []byte) (BootEvent, bool) {
 	if json.Unmarshal(line, &e) != nil || e.Time.IsZero() {
 		return BootEvent{}, false
 	}
-	harmless.Value(&e) // some of it the guest has said
+	sanitize.Value(&e) // some of it the guest has said
 	s := e.Status
 	b := BootEvent{Time: e.Time, SSHPort: s.SSHPort, Running: s.Running, Degraded: s.Degraded, Exiting: s.Exiting, Errors: s.Errors, Forward: s.Forward}
 	if s.CloudInit != nil {

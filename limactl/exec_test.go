@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
 )
 
 // capture runs a command and gives what it printed.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 )
 
 // logField finds a field of a line of logrus' text format: key=word or key="go string". Empty if it is not there.
@@ -39,10 +39,10 @@ func logField(line, key string) string {
 func logMessage(line string) string {
 	msg := logField(line, "msg")
 	if msg == "" {
-		return harmless.Text(line)
+		return sanitize.Text(line)
 	}
 	if err := logField(line, "error"); err != "" {
 		msg += ": " + err
 	}
-	return harmless.Text(msg)
+	return sanitize.Text(msg)
 }

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 )
 
 // grace is how long a cancelled child has to end by itself, and how long its pipes may stay open after it.
@@ -147,7 +147,7 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 
 // tail is the last n lines, without what a terminal would act on.
 func tail(s string, n int) string {
-	lines := strings.Split(strings.TrimRight(harmless.Text(s), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(sanitize.Text(s), "\n"), "\n")
 	if len(lines) > n {
 		lines = lines[len(lines)-n:]
 	}

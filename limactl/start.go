@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"hermes-box/limactl/harmless"
+	"hermes-box/internal/sanitize"
 )
 
 // DegradedError is an instance that has started with something that does not work.
@@ -186,7 +186,7 @@ func driverSaid(log string) string {
 			said = entry.Msg
 		}
 	}
-	return harmless.Text(said)
+	return sanitize.Text(said)
 }
 
 type causeError struct {
@@ -200,7 +200,7 @@ func (e *causeError) Unwrap() error { return e.err }
 // console is the end of what the guest printed while it booted.
 func console(dir string) string {
 	for _, name := range []string{"serial.log", "serialp.log", "serialv.log"} {
-		text := harmless.Text(string(readTail(filepath.Join(dir, name), 8<<10)))
+		text := sanitize.Text(string(readTail(filepath.Join(dir, name), 8<<10)))
 		if text = strings.TrimSpace(text); text != "" {
 			return tail(text, 10)
 		}

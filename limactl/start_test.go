@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
 )
 
 // boot starts an instance in the background and gives its events.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/limactl/rehearsal"
+	"hermes-box/internal/rehearsal"
 )
 
 func TestStop(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/sanitize"
 	"hermes-box/limactl"
-	"hermes-box/limactl/harmless"
 	"hermes-box/ops/fault"
 )
 
@@ -96,19 +96,19 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 		}
 		switch {
 		case m.Event != nil:
-			harmless.Value(m.Event)
+			sanitize.Value(m.Event)
 			if on != nil {
 				on(*m.Event)
 			}
 		case m.Error != nil:
-			harmless.Value(m.Error)
+			sanitize.Value(m.Error)
 			return guestError(m.Error)
 		default:
 			if result == nil {
 				return nil
 			}
 			err := json.Unmarshal(m.Result, result)
-			harmless.Value(result)
+			sanitize.Value(result)
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // String is safe to show.
-func (t *tail) String() string { return harmless.Text(string(t.buf)) }
+func (t *tail) String() string { return sanitize.Text(string(t.buf)) }
 
 // guestLog passes a log through as it comes, unparsed.
 func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.Writer) error {

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"hermes-box/tui/ttytest"
+	"hermes-box/internal/ttytest"
 )
 
 func main() {

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hermes-box/internal/ttytest"
 	"hermes-box/ops/lock"
-	"hermes-box/tui/ttytest"
 )
 
 // play is the life of one box, with a picture of each view.

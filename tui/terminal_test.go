@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/internal/ttytest"
 	"hermes-box/ops"
-	"hermes-box/tui/ttytest"
 )
 
 const fakeVariable = "HERMES_BOX_TUI_TEST_BOX"

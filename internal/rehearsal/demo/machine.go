@@ -1,0 +1,72 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/rehearsal/userland"
+)
+
+// Main becomes one of the programs that the demo is made of, and does not return, if this process was started as one:
+// limactl or ssh of the host, or what a simulated machine runs. It is to be the first thing that main does, and costs
+// nothing otherwise.
+func Main() {
+	if status, is := userland.Main(machineAt); is {
+		os.Exit(status)
+	}
+	rehearsal.MainWith(inside{})
+	name := filepath.Base(os.Args[0])
+	for _, p := range Props() {
+		if p == name {
+			fmt.Fprintf(os.Stderr, "%s: only a prop of the demo\n", name)
+			os.Exit(1)
+		}
+	}
+}
+
+// Props are the names of programs that a host needs and that a rehearsal never runs. A test links them into its PATH, so
+// that it does not depend on what is installed.
+func Props() []string {
+	if runtime.GOOS == "darwin" {
+		return []string{"ssh-keygen"}
+	}
+	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	return []string{"ssh-keygen", "qemu-img", "qemu-system-" + arch}
+}
+
+// inside is what runs in the rehearsal's instances: a simulated machine.
+type inside struct{}
+
+func (inside) Boot(ctx context.Context, m rehearsal.Machine, console io.Writer, ready func()) error {
+	hw := userland.Hardware{Memory: m.Memory, Socket: m.Socket}
+	for _, d := range m.Disks {
+		hw.Disks = append(hw.Disks, userland.Disk{Dir: d.Dir, Size: d.Size})
+	}
+	return machineAt(m.Dir).Boot(ctx, hw, console, ready)
+}
+
+func (inside) Login(m rehearsal.Machine, command, term string) *exec.Cmd {
+	cmd := machineAt(m.Dir).Login(command, term)
+	for _, key := range []string{rehearsal.PaceVariable, "GORACE", "GOCOVERDIR"} {
+		if value, ok := os.LookupEnv(key); ok {
+			cmd.Env = append(cmd.Env, key+"="+value)
+		}
+	}
+	return cmd
+}
+
+// machineAt is the machine in an instance's directory. Its faults are those of the LIMA_HOME around it.
+func machineAt(root string) userland.Machine {
+	lima := filepath.Dir(filepath.Dir(root))
+	return userland.Machine{
+		Root:  root,
+		Fault: func(name string) bool { return rehearsal.Has(lima, rehearsal.Fault(name)) },
+		Pause: rehearsal.Pause,
+	}
+}

@@ -1,0 +1,233 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hermes-box/guest/machine"
+	"hermes-box/guest/protocol"
+)
+
+// disk is an attached block device. Dir, if not empty, is where what is on it lies: filesystem.json, and files/ as
+// far as it has a filesystem. A disk without one is only a record.
+type disk struct {
+	machine.Disk
+	Dir string `json:"dir,omitempty"`
+}
+
+// filesystem is what filesystem.json holds.
+type filesystem struct {
+	Type string `json:"type"`
+	UUID string `json:"uuid"`
+}
+
+// AddDisk attaches a block device that is only a record: what is written to it is written into the machine.
+func (s *Machine) AddDisk(device string, d machine.Disk) error {
+	return s.change("attach "+device, func(st *state) error { st.Disks[device] = disk{Disk: d}; return nil })
+}
+
+// Attach attaches a block device whose content lies in a directory of its own: it outlives the machine.
+func (s *Machine) Attach(device, dir string, size int64) error {
+	return s.change("attach "+device, func(st *state) error {
+		st.Disks[device] = disk{Disk: machine.Disk{Size: size}, Dir: dir}
+		return nil
+	})
+}
+
+// read looks at what is on the disk now.
+func (d disk) read() (machine.Disk, error) {
+	if d.Dir == "" {
+		return d.Disk, nil
+	}
+	var on filesystem
+	err := readJSON(filepath.Join(d.Dir, "filesystem.json"), &on)
+	if errors.Is(err, fs.ErrNotExist) {
+		return machine.Disk{Size: d.Size, Blank: true}, nil
+	}
+	return machine.Disk{Size: d.Size, Type: on.Type, UUID: on.UUID}, err
+}
+
+// Disk is what is on an attached disk.
+func (s *Machine) Disk(_ context.Context, device string) (d machine.Disk, err error) {
+	if err := s.answers("disk " + device); err != nil {
+		return d, err
+	}
+	err = errors.Join(s.look(func(st *state) {
+		have, ok := st.Disks[device]
+		if !ok {
+			err = fmt.Errorf("%s: no such device", device)
+			return
+		}
+		d, err = have.read()
+	}), err)
+	return d, err
+}
+
+// Format makes the device hold an empty filesystem. It is two effects, "format DEVICE UUID" and "formatted DEVICE":
+// where the second one fails, half a filesystem is left, which nobody recognizes.
+func (s *Machine) Format(_ context.Context, device, uuid, label string) error {
+	if len(label) > 16 {
+		return fmt.Errorf("label %q: ext4 holds 16 bytes", label)
+	}
+	if err := s.change("format "+device+" "+uuid, func(st *state) error { return st.write(device, filesystem{}) }); err != nil {
+		return err
+	}
+	return s.change("formatted "+device, func(st *state) error { return st.write(device, filesystem{"ext4", uuid}) })
+}
+
+// write makes the device hold nothing but a filesystem.
+func (st *state) write(device string, f filesystem) error {
+	d, ok := st.Disks[device]
+	if !ok {
+		return fmt.Errorf("%s: no such device", device)
+	}
+	d.Blank, d.Type, d.UUID = false, f.Type, f.UUID
+	st.Disks[device] = d
+	if d.Dir == "" {
+		return nil
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(filepath.Join(d.Dir, "files")), os.MkdirAll(filepath.Join(d.Dir, "files"), 0o755),
+		os.WriteFile(filepath.Join(d.Dir, "filesystem.json"), data, 0o600))
+}
+
+// MountedUUID is the filesystem mounted at a path.
+func (s *Machine) MountedUUID(_ context.Context, path string) (uuid string, err error) {
+	at := s.guestPath(path)
+	if err := s.answers("mount " + at); err != nil {
+		return "", err
+	}
+	err = s.look(func(st *state) { uuid = st.Mounts[at] })
+	return uuid, err
+}
+
+// Mount follows /etc/fstab: by UUID, or bound to a directory of what is mounted. Where something is mounted there is
+// a link, which is as near as plain directories come.
+func (s *Machine) Mount(_ context.Context, path string) error {
+	at := s.guestPath(path)
+	return s.change("mount "+at, func(st *state) error {
+		for _, f := range s.fstab() {
+			if f[1] == at {
+				return s.mount(st, f[0], at)
+			}
+		}
+		return fmt.Errorf("%s is not in fstab", at)
+	})
+}
+
+func (s *Machine) mount(st *state, what, at string) error {
+	uuid, device := strings.CutPrefix(what, "UUID=")
+	if !device { // bound to what is mounted
+		if st.Mounts[protocol.DataDir] == "" {
+			return fmt.Errorf("%s is not there", what)
+		}
+		st.Mounts[at] = st.Mounts[protocol.DataDir]
+		return s.bind(filepath.Join(s.root, what), filepath.Join(s.root, at))
+	}
+	for _, d := range st.Disks {
+		on, err := d.read()
+		if err != nil || on.UUID != uuid {
+			continue
+		}
+		st.Mounts[at] = uuid
+		if d.Dir == "" {
+			return nil
+		}
+		return s.bind(filepath.Join(d.Dir, "files"), filepath.Join(s.root, at))
+	}
+	return fmt.Errorf("no filesystem %s", uuid)
+}
+
+// Remount makes the mounts of a boot: what fstab names and is there. The rest is not mounted, as with nofail; with
+// none nothing is, as where the kernel finds a disk too late.
+func (s *Machine) Remount(none bool) error {
+	return s.change("remount", func(st *state) error {
+		for at := range st.Mounts {
+			path := filepath.Join(s.root, at)
+			if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
+					return err
+				}
+			}
+		}
+		clear(st.Mounts)
+		for _, f := range s.fstab() {
+			if f[1] != "/" && !none {
+				_ = s.mount(st, f[0], f[1])
+			}
+		}
+		return nil
+	})
+}
+
+// fstab are the fields of each line that has all four.
+func (s *Machine) fstab() (lines [][]string) {
+	table, _ := os.ReadFile(filepath.Join(s.root, "/etc/fstab"))
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) >= 4 && !strings.HasPrefix(f[0], "#") {
+			lines = append(lines, f)
+		}
+	}
+	return lines
+}
+
+func (s *Machine) bind(from, to string) error {
+	target, err := filepath.Rel(filepath.Dir(to), from)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Symlink(target, to)
+}
+
+// rootSize is the size of every machine's root disk, in bytes.
+const rootSize = 30 << 30
+
+// mostCounted is how many files Usage looks at: it is asked every few seconds.
+const mostCounted = 20_000
+
+// Usage counts the bytes of the files on the root disk, or on the disk mounted at path.
+func (s *Machine) Usage(path string) protocol.Usage {
+	u := protocol.Usage{Total: rootSize}
+	dir := path
+	if path = s.guestPath(path); path != "/" {
+		u = protocol.Usage{}
+		_ = s.look(func(st *state) {
+			for _, d := range st.Disks {
+				if on, err := d.read(); err == nil && on.UUID != "" && on.UUID == st.Mounts[path] {
+					u.Total = d.Size
+				}
+			}
+		})
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		counted := 0
+		_ = filepath.WalkDir(real, func(_ string, e fs.DirEntry, err error) error {
+			if counted++; counted > mostCounted {
+				return fs.SkipAll
+			}
+			if err != nil || !e.Type().IsRegular() {
+				return nil // what goes meanwhile takes no room
+			}
+			if info, err := e.Info(); err == nil {
+				u.Used += info.Size()
+			}
+			return nil
+		})
+	}
+	if s.Full {
+		u.Used = u.Total / 100 * 96
+	}
+	return u
+}

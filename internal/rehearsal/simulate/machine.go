@@ -1,0 +1,172 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hermes-box/guest/machine"
+)
+
+// Run really runs a program below the directory, as the user we are. podman tells the version of an image;
+// other programs are in Programs, or do nothing.
+func (s *Machine) Run(ctx context.Context, c machine.Cmd) ([]byte, error) {
+	name := filepath.Base(c.Path)
+	if err := s.change("run "+name, func(*state) error { return nil }); err != nil {
+		return nil, err
+	}
+	if f := s.Programs[name]; f != nil {
+		return f(c)
+	}
+	if filepath.IsAbs(c.Path) && strings.HasPrefix(c.Path, s.root+string(filepath.Separator)) {
+		return s.exec(ctx, c)
+	}
+	if name == "journalctl" {
+		return nil, s.journalctl(ctx, c)
+	}
+	if name == "podman" && slices.Contains(c.Args, "--version") {
+		var version string
+		err := s.look(func(st *state) {
+			for tag, im := range st.Images {
+				if slices.Contains(c.Args, tag) {
+					version = im.Version
+				}
+			}
+		})
+		return []byte("executor v" + version + "\n"), err
+	}
+	return nil, nil
+}
+
+func (s *Machine) exec(ctx context.Context, c machine.Cmd) ([]byte, error) {
+	limit := c.Timeout
+	if limit == 0 {
+		limit = time.Minute
+	}
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = c.Dir, s.environment(c.Env), c.Stdin, time.Second
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return out, nil
+	}
+	failure := &machine.ExitError{Cmd: c.Path + " " + strings.Join(c.Args, " "), Status: -1, Output: string(out), Err: err}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		failure.Status = exit.ExitCode()
+	}
+	return out, failure
+}
+
+// RootVariable names the machine's directory in the environment of its programs.
+const RootVariable = "HERMES_BOX_GUEST_ROOT"
+
+// environment is what a program is given to run in: the machine's own directories come first in PATH.
+func (s *Machine) environment(env []string) []string {
+	if env == nil {
+		env = []string{"PATH=" + defaultPath, "LANG=C.UTF-8"}
+	}
+	out := []string{RootVariable + "=" + s.root}
+	for _, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			kv = "PATH=" + s.searchPath(path)
+		}
+		out = append(out, kv)
+	}
+	return out
+}
+
+const defaultPath = "/usr/local/bin:/usr/bin:/bin"
+
+// LoginEnvironment is that of a login: as /etc/environment has it, with the paths in it made real ones.
+func (s *Machine) LoginEnvironment(home string) []string {
+	env := []string{"HOME=" + filepath.Join(s.root, home), "PATH=" + defaultPath}
+	file, _ := os.ReadFile(filepath.Join(s.root, "etc/environment"))
+	for line := range strings.Lines(string(file)) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || strings.HasPrefix(key, "#") || key == "PATH" {
+			continue
+		}
+		if strings.HasPrefix(value, "/") {
+			value = filepath.Join(s.root, value)
+		}
+		env = append(env, key+"="+value)
+	}
+	return s.environment(env)
+}
+
+func (s *Machine) searchPath(path string) string {
+	var own, host []string
+	for _, dir := range filepath.SplitList(path) {
+		if strings.HasPrefix(dir, s.root) {
+			own = append(own, dir)
+			continue
+		}
+		own = append(own, filepath.Join(s.root, dir))
+		if dir != "/usr/local/bin" { // what somebody has put there on this host is not of the machine
+			host = append(host, dir)
+		}
+	}
+	return strings.Join(append(own, host...), string(filepath.ListSeparator))
+}
+
+// Sync does nothing but count.
+func (s *Machine) Sync(context.Context) error {
+	return s.change("sync", func(*state) error { return nil })
+}
+
+// KernelLog is empty: no kernel is simulated.
+func (s *Machine) KernelLog() string { return "" }
+
+// EnsureUser records a user and makes its home.
+func (s *Machine) EnsureUser(_ context.Context, name string, id int, home string) error {
+	return s.change(fmt.Sprintf("user %s %d %s", name, id, home), func(st *state) error {
+		st.Users[name] = id
+		return os.MkdirAll(filepath.Join(s.root, home), 0o755)
+	})
+}
+
+// Chown only looks whether the path is there: giving files away takes privilege.
+func (s *Machine) Chown(path string, uid, gid int) error {
+	return s.change(fmt.Sprintf("chown %s %d:%d", s.guestPath(path), uid, gid), func(*state) error {
+		_, err := os.Lstat(path)
+		return err
+	})
+}
+
+// InstallPackages records archives, each of which is a line "NAME VERSION".
+func (s *Machine) InstallPackages(_ context.Context, archives []string) error {
+	packages := map[string]string{}
+	for _, a := range archives {
+		data, err := os.ReadFile(a)
+		if err != nil {
+			return err
+		}
+		f := strings.Fields(string(data))
+		if len(f) != 2 {
+			return fmt.Errorf("%s is not a package archive", a)
+		}
+		packages[f[0]] = f[1]
+	}
+	return s.change("install "+strings.Join(slices.Sorted(maps.Keys(packages)), " "), func(st *state) error {
+		maps.Copy(st.Packages, packages)
+		return nil
+	})
+}
+
+// PackageVersion is what InstallPackages recorded.
+func (s *Machine) PackageVersion(_ context.Context, name string) (version string, err error) {
+	err = s.look(func(st *state) { version = st.Packages[name] })
+	return version, err
+}

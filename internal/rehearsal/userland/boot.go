@@ -1,0 +1,207 @@
+package userland
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"hermes-box/guest"
+	"hermes-box/guest/protocol"
+	"hermes-box/internal/rehearsal/simulate"
+)
+
+// Hardware is what a machine is put together of.
+type Hardware struct {
+	Memory int64                 // bytes
+	Disks  []Disk                // beside the root disk: /dev/vdb, /dev/vdc, ...
+	Socket func(port int) string // a socket that stands for a port of guest loopback, for whoever forwards it
+}
+
+// Disk is a directory that holds what is on a disk.
+type Disk struct {
+	Dir  string
+	Size int64
+}
+
+// Boot runs the machine until ctx ends: it comes up, tells console about it, calls ready once somebody can log in,
+// and shuts down. An error is a machine that does not come up.
+func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready func()) error {
+	g, err := m.Prepare(hw.Disks)
+	if err != nil {
+		return err
+	}
+	if err := m.memory(hw.Memory); err != nil {
+		return err
+	}
+	m.tell(ctx, console)
+	sys := g.Machine.(*simulate.Machine)
+	if _, err := os.Stat(m.path(protocol.StateDir, "bootstrap.json")); err == nil {
+		if sys.StartUnit(ctx, recoveryUnit) == nil { // the services require it
+			if err := sys.StartEnabled(ctx); err != nil {
+				fmt.Fprintf(console, "[FAILED] %v\r\n", err)
+			}
+		}
+	}
+	fmt.Fprintf(console, "\r\n%s demo ttyS0\r\n\r\ndemo login: ", osName)
+	ready()
+	m.listen(ctx, sys, hw)
+	fmt.Fprint(console, "[  OK  ] Reached target System Shutdown.\r\n")
+	m.pause(context.Background(), 700*time.Millisecond)
+	return nil
+}
+
+// Prepare does as a boot does up to where programs run: the root disk is filled the first time, the disks are attached,
+// what fstab names is mounted, and no unit runs. It gives the machine to the engine.
+func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
+	if err := m.firstBoot(); err != nil {
+		return nil, err
+	}
+	sys := simulate.Open(m.Root)
+	for i, d := range disks {
+		if err := sys.Attach(fmt.Sprintf("/dev/vd%c", 'b'+i), d.Dir, d.Size); err != nil {
+			return nil, err
+		}
+	}
+	if err := sys.Reboot(); err != nil {
+		return nil, err
+	}
+	if err := sys.Remount(m.fault("data-unmounted")); err != nil {
+		return nil, err
+	}
+	// Another boot has another name.
+	if err := os.WriteFile(m.path("proc/sys/kernel/random/boot_id"), []byte(rand.Text()+"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	return m.open(), nil
+}
+
+const osName = "Demo Linux (no VM)"
+
+// firstBoot fills the root disk with what an image and cloud-init leave there, once.
+func (m Machine) firstBoot() error {
+	const done = "var/lib/cloud/instance"
+	if _, err := os.Stat(m.path(done)); err == nil {
+		return m.install()
+	}
+	for _, dir := range []string{"data", "workspace", "tmp", "root", "var/log", "usr/local/bin", "usr/local/libexec", protocol.StateDir} {
+		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{
+		"etc/os-release":                    fmt.Sprintf("PRETTY_NAME=%q\nID=demo\n", osName),
+		"etc/fstab":                         "/dev/vda / ext4 defaults 0 1\n",
+		"etc/environment":                   "#LIMA-START\n#LIMA-END\n",
+		"etc/skel/.profile":                 "# demo\n",
+		agentHome + "/.ssh/authorized_keys": "ssh-ed25519 AAAAdemo lima\n",
+		"usr/bin/python3.13":                "",
+		"proc/sys/kernel/osrelease":         "6.12.0-demo\n",
+		"proc/sys/kernel/random/boot_id":    "",
+	} {
+		path := m.path(name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(m.install(), os.MkdirAll(m.path(done), 0o755))
+}
+
+func (m Machine) memory(bytes int64) error {
+	text := fmt.Sprintf("MemTotal: %d kB\nMemAvailable: %d kB\n", bytes>>10, bytes>>10/8*7)
+	return os.WriteFile(m.path("proc/meminfo"), []byte(text), 0o644)
+}
+
+// kernel makes /proc tell of now, before somebody reads it.
+func (m Machine) kernel() {
+	boot, err := os.Stat(m.path("proc/sys/kernel/random/boot_id"))
+	if err != nil {
+		return
+	}
+	_ = os.WriteFile(m.path("proc/uptime"), fmt.Appendf(nil, "%.2f 0.00\n", time.Since(boot.ModTime()).Seconds()), 0o644)
+	_ = os.WriteFile(m.path("proc/loadavg"), []byte("0.04 0.02 0.00 1/99 999\n"), 0o644)
+}
+
+// tell shows a boot on the console, for as long as one takes.
+func (m Machine) tell(ctx context.Context, console io.Writer) {
+	lines := []string{
+		"[    0.000000] Linux version 6.12.0-demo (no VM: this is a demo) " + runtime.GOARCH,
+		"[    0.412000] virtio_blk virtio1: [vda] root disk",
+		"[    0.418000] virtio_blk virtio2: [vdb] data disk",
+		"[    0.733000] systemd[1]: Hostname set to <demo>.",
+		"[  OK  ] Mounted /data.",
+		"[  OK  ] Started OpenSSH server.",
+		"[  OK  ] Finished cloud-init.",
+		"[  OK  ] Reached target Multi-User System.",
+	}
+	for _, line := range lines {
+		fmt.Fprintf(console, "%s\r\n", line)
+		m.pause(ctx, 500*time.Millisecond)
+	}
+}
+
+// listen answers on the ports of whatever runs, until ctx ends.
+func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware) {
+	open := map[string]*http.Server{}
+	defer func() {
+		for _, server := range open {
+			server.Close()
+		}
+	}()
+	var seen, looked time.Time
+	for {
+		// Seldom when nothing has moved for a while. A change within the same tick of the clock is seen a second later.
+		wait := 20 * time.Millisecond
+		if time.Since(seen) > 10*time.Second {
+			wait = 250 * time.Millisecond
+		}
+		if changed := sys.Changed(); !changed.Equal(seen) || time.Since(looked) > time.Second {
+			seen, looked = changed, time.Now()
+			m.follow(sys, hw, open)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// follow opens the ports that something listens on now, and closes the others.
+func (m Machine) follow(sys *simulate.Machine, hw Hardware, open map[string]*http.Server) {
+	wanted := sys.Listening()
+	for port, server := range open {
+		if wanted[port] == nil {
+			server.Close() // and removes the socket
+			delete(open, port)
+		}
+	}
+	for port, handler := range wanted {
+		if open[port] != nil {
+			continue
+		}
+		var number int
+		if _, err := fmt.Sscan(port, &number); err != nil {
+			continue
+		}
+		path := hw.Socket(number)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a machine that lost its power
+			continue
+		}
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			continue
+		}
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+		open[port] = server
+		go func() { _ = server.Serve(l) }()
+	}
+}

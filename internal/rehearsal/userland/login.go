@@ -1,0 +1,104 @@
+package userland
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/internal/rehearsal/simulate"
+)
+
+// agentHome is where a login begins.
+const agentHome = "/home/agent"
+
+// Login is how sshd runs a command on the machine, or a shell where there is none: with the environment of a login,
+// and the paths of the machine that it names made real ones. Its streams are the caller's to set.
+func (m Machine) Login(command, term string) *exec.Cmd {
+	shell := "/bin/bash"
+	if _, err := os.Stat(shell); err != nil {
+		shell = "/bin/sh"
+	}
+	cmd := exec.Command(shell, "-c", m.real(command))
+	if command == "" {
+		cmd = exec.Command(shell, "-c", m.session(shell))
+	}
+	cmd.Dir = m.path(agentHome)
+	cmd.Env = append(simulate.Open(m.Root).LoginEnvironment(agentHome), "USER=agent", "LOGNAME=agent", "SHELL="+shell, "SSH_CONNECTION=127.0.0.1 60022 127.0.0.1 22")
+	if term != "" {
+		cmd.Env = append(cmd.Env, "TERM="+term)
+	}
+	return cmd
+}
+
+// session is what somebody sees who logs in with a terminal.
+func (m Machine) session(shell string) string {
+	return `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' ` + shellescape.Quote(m.path("workspace")) +
+		`; cd ` + shellescape.Quote(m.path("workspace")) + `; PS1='agent@demo:\W$ ' HISTFILE= exec ` + shell + ` --norc --noprofile -i`
+}
+
+// tops are the directories of the machine that a command may name.
+var tops = []string{"/workspace", "/data", "/home/agent", "/opt/hermes-box", protocol.StateDir, "/usr/local/libexec", "/usr/local/bin", "/etc/hermes-box"}
+
+var word = regexp.MustCompile(`^[A-Za-z0-9._/@%+,-]*`)
+
+// real makes the paths of the machine in a command real ones, quoted for where they stand. A path begins where a word
+// does, or behind a = or a : as in assignments and lists.
+func (m Machine) real(command string) string {
+	var out strings.Builder
+	var quote byte
+	begins := true
+	for i := 0; i < len(command); i++ {
+		c := command[i]
+		if c == '/' && begins {
+			name := word.FindString(command[i:])
+			if m.names(name) {
+				out.WriteString(quoted(m.Root+name, quote))
+				i += len(name) - 1
+				begins = false
+				continue
+			}
+		}
+		switch {
+		case quote == 0 && c == '\\' && i+1 < len(command):
+			out.WriteByte(c)
+			i++
+			c = command[i]
+			begins = false
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+			begins = true
+		case quote != 0 && c == quote:
+			quote = 0
+		default:
+			begins = strings.IndexByte(" \t\n=:;|&()<>'\"", c) >= 0
+		}
+		out.WriteByte(c)
+	}
+	return out.String()
+}
+
+func (m Machine) names(name string) bool {
+	clean := path.Clean(name)
+	for _, top := range tops {
+		if clean == top || strings.HasPrefix(clean, top+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// quoted writes a path as part of a word of the shell that is in this quote.
+func quoted(path string, quote byte) string {
+	switch quote {
+	case '\'':
+		return strings.ReplaceAll(path, "'", `'\''`)
+	case '"':
+		return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(path)
+	}
+	return shellescape.Quote(path)
+}

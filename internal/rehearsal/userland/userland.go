@@ -1,0 +1,154 @@
+// Package userland is what runs on a simulated machine: its boot, its logins, and the programs that a host asks it
+// for, the helper above all. They are the running executable under other names, linked into the machine's own
+// /usr/bin; programs that only read or write files are this host's.
+//
+// No VM stands between what runs here and this host. Nothing here is a boundary.
+package userland
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hermes-box/guest"
+	"hermes-box/guest/machine"
+	"hermes-box/guest/protocol"
+	"hermes-box/guest/serve"
+	"hermes-box/internal/rehearsal/simulate"
+)
+
+// Machine is a simulated machine and how it is made to behave.
+type Machine struct {
+	Root string // the directory that is its /
+	// Fault, if set, tells whether something goes wrong, by one of the names in Faults.
+	Fault func(name string) bool
+	// Pause, if set, takes the time that something would take. It returns early when ctx ends.
+	Pause func(ctx context.Context, usual time.Duration)
+}
+
+// Faults are the names that Machine.Fault is asked for.
+var Faults = []string{"data-unmounted", "guest-hangs", "clock-skew", "dns-dead", "smoke-fails", "health-fails", "low-disk", "extra-tool"}
+
+const recoveryUnit = "hermes-box-recovery.service"
+
+// programs are those that a machine has of its own, by name.
+var programs = map[string]func(m Machine, args []string) int{
+	"hermes-box-guest": Machine.helper,
+	"sudo":             Machine.sudo,
+	"systemctl":        Machine.systemctl,
+	"journalctl":       Machine.journalctl,
+	"getent":           getent,
+	"findmnt":          findmnt,
+	"sha256sum":        sha256sum,
+}
+
+// Main becomes one of the programs of a simulated machine, if this process was started as one: under its name, and
+// by the machine, which says so in the environment. The result is the exit status.
+func Main(with func(root string) Machine) (status int, is bool) {
+	root := os.Getenv(simulate.RootVariable)
+	if root == "" {
+		return 0, false
+	}
+	program := programs[filepath.Base(os.Args[0])]
+	if program == nil {
+		return 0, false
+	}
+	return program(with(root), os.Args[1:]), true
+}
+
+// install links the programs into the machine.
+func (m Machine) install() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	bin := m.path("usr/bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	for name := range programs {
+		link := filepath.Join(bin, name)
+		if at, err := os.Readlink(link); err == nil && at == exe {
+			continue
+		}
+		if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if err := os.Symlink(exe, link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m Machine) path(elem ...string) string {
+	return filepath.Join(append([]string{m.Root}, elem...)...)
+}
+
+func (m Machine) fault(name string) bool { return m.Fault != nil && m.Fault(name) }
+
+func (m Machine) pause(ctx context.Context, usual time.Duration) {
+	if m.Pause != nil {
+		m.Pause(ctx, usual)
+	}
+}
+
+// open gives the machine to the engine.
+func (m Machine) open() *guest.Guest {
+	sys := simulate.Open(m.Root)
+	g := &guest.Guest{Root: m.Root, Machine: sys, Helper: m.path(protocol.HelperPath), Now: m.now}
+	sys.Full = m.fault("low-disk")
+	sys.Crashes = func(unit string) bool { return unit == "executor.service" && m.fault("health-fails") }
+	if m.fault("extra-tool") {
+		sys.Tools = []string{"execute", "resume", "shell"}
+	}
+	if m.fault("smoke-fails") {
+		sys.Programs = map[string]func(machine.Cmd) ([]byte, error){"codex": func(c machine.Cmd) ([]byte, error) {
+			return nil, &machine.ExitError{Cmd: "codex --version", Status: 139, Output: "Segmentation fault", Err: os.ErrInvalid}
+		}}
+	}
+	sys.Oneshot = map[string]func(context.Context) error{recoveryUnit: func(ctx context.Context) error {
+		if err := g.CheckData(ctx); err != nil {
+			return err
+		}
+		_, err := g.Recover(ctx)
+		return err
+	}}
+	return g
+}
+
+func (m Machine) now() time.Time {
+	if m.fault("clock-skew") {
+		return time.Now().Add(-time.Hour)
+	}
+	return time.Now()
+}
+
+// helper is the helper of this machine: the same verbs over another Machine.
+func (m Machine) helper(args []string) int {
+	g := m.open()
+	if slices.Contains(args, protocol.VerbStatus) {
+		for m.fault("guest-hangs") {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	m.kernel()
+	g.Emit = m.takeTime
+	return serve.Main(args, g, os.Getenv(asRoot) != "")
+}
+
+// takeTime makes the steps of the engine last as long as they do on a machine, or a part of that.
+func (m Machine) takeTime(e protocol.Event) {
+	if e.State != protocol.Started {
+		return
+	}
+	usual := map[string]time.Duration{protocol.PhaseStage: 400, protocol.PhaseSmoke: 150, protocol.PhaseActivate: 60, protocol.PhaseHealth: 120,
+		"packages": 200, "format": 400, "mount": 100, "units": 200}[e.Phase]
+	if strings.Contains("hermes executor", e.Component) && e.Component != "" {
+		usual *= 2
+	}
+	m.pause(context.Background(), usual*time.Millisecond)
+}

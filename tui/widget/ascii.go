@@ -1,0 +1,55 @@
+package widget
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// plain maps each glyph to its substitute on a terminal without Unicode, one cell for one cell.
+var plain = map[rune]rune{
+	'●': '*', '○': 'o', '◦': '~', '◌': '.', '✓': 'v', '✗': 'x', '▸': '>',
+	'↑': '^', '↓': 'v', '→': '>', '←': '<', '↩': '<',
+	'·': '.', '…': '~', '–': '-', '×': 'x',
+	'┌': '+', '┐': '+', '└': '+', '┘': '+', '─': '-', '│': '|',
+	'━': '#', '╾': '=',
+	'▁': '_', '▂': '_', '▃': '.', '▄': '-', '▅': '=', '▆': '+', '▇': '#', '█': '#',
+}
+
+// Plain returns the substitute of a glyph on a terminal without Unicode; false if it has none.
+func Plain(glyph rune) (rune, bool) {
+	r, ok := plain[glyph]
+	return r, ok || glyph < utf8.RuneSelf
+}
+
+// ToASCII rewrites a text for a terminal without Unicode. A character without a substitute becomes as many question
+// marks as it has cells.
+func ToASCII(frame string) string {
+	var b strings.Builder
+	for len(frame) > 0 {
+		r, n := utf8.DecodeRuneInString(frame)
+		switch p, ok := plain[r]; {
+		case r < utf8.RuneSelf:
+			b.WriteRune(r)
+		case ok:
+			b.WriteRune(p)
+		default: // characters that are drawn as one are replaced as one
+			var w int
+			_, w, n, _ = ansi.DecodeSequence(frame, ansi.NormalState, nil)
+			b.WriteString(strings.Repeat("?", w))
+		}
+		frame = frame[n:]
+	}
+	return b.String()
+}
+
+// UTF8Locale tells whether the environment says that the terminal shows UTF-8. Without a locale it is assumed to.
+func UTF8Locale(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return true
+}
