@@ -12,6 +12,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/tui"
+	"hermes-box/tui/widget"
 )
 
 func (a *app) status() *cobra.Command {
@@ -91,8 +92,8 @@ func components(p *printer, s *protocol.Status) {
 // state is the sign of a state in its colour, the same as on the dashboard.
 func (s style) state(word string) string { return s.sign(tui.SignOf(word)) }
 
-func (s style) sign(sign tui.Sign) string {
-	code := map[tui.Tone]string{tui.Quiet: "2", tui.Good: "32", tui.AtWork: "34", tui.Warn: "33", tui.Bad: "31"}[sign.Tone]
+func (s style) sign(sign widget.Sign) string {
+	code := map[widget.Tone]string{widget.Quiet: "2", widget.Good: "32", widget.AtWork: "34", widget.Warn: "33", widget.Bad: "31"}[sign.Tone]
 	return s.paint(code, sign.String())
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hermes-box/internal/rehearsal"
 	"hermes-box/internal/rehearsal/demo"
 )
 
@@ -39,7 +40,12 @@ func TestScripts(t *testing.T) {
 		},
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			home := filepath.Join(env.WorkDir, "hb")
+			home, props := filepath.Join(env.WorkDir, "hb"), filepath.Join(env.WorkDir, "props")
+			if err := errors.Join(os.Mkdir(props, 0o755), rehearsal.Link(props, demo.Props()...)); err != nil {
+				return err
+			}
+			commands, system, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
+			env.Setenv("PATH", strings.Join([]string{commands, props, system}, string(filepath.ListSeparator)))
 			executor, dashboard := freePorts(t)
 			demoDir := shortDir(t)
 			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima",

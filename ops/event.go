@@ -49,7 +49,15 @@ type Event struct {
 type StepInfo struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
+	// Phase, if set, is a phase that this step does for all components at once: PhaseVerify or one of the protocol's.
+	Phase string `json:"phase,omitempty"`
+	// Software tells that this step installs components; the guest then reports their phases.
+	Software bool `json:"software,omitempty"`
 }
+
+// PhaseVerify is the phase in which the host fetches and verifies the artifacts of all components. The phases after
+// it are those of package protocol.
+const PhaseVerify = "verify"
 
 // Sink takes events. Calls come one at a time and must not block for long.
 type Sink func(Event)

@@ -18,6 +18,9 @@ type Step struct {
 	Undo      func(context.Context) error // nil: nothing to undo
 	// After names the earlier steps that this one waits for; nil is all of them.
 	After []string
+	// Phase and Software are for the views: see StepInfo.
+	Phase    string
+	Software bool
 }
 
 // Plan is an operation: all of it is known before any of it runs.
@@ -38,7 +41,7 @@ func (p Plan) Run(ctx context.Context, sink Sink) error {
 	s := &stream{operation: p.Operation, box: p.Box, sink: sink}
 	info := make([]StepInfo, len(p.Steps))
 	for i, st := range p.Steps {
-		info[i] = StepInfo{st.ID, st.Title}
+		info[i] = StepInfo{ID: st.ID, Title: st.Title, Phase: st.Phase, Software: st.Software}
 	}
 	begun := time.Now()
 	s.emit(Event{Kind: Planned, Steps: info})

@@ -20,3 +20,18 @@ func TestPhaseWithoutAColumn(t *testing.T) {
 		}
 	}
 }
+
+// A step fills the column of its Phase whatever its id is, and a plan that installs software shows all columns.
+func TestGridFollowsStepInfo(t *testing.T) {
+	o := &operation{}
+	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{
+		{ID: "download", Title: "download", Phase: ops.PhaseVerify}, {ID: "fetch", Title: "fetch"}, {ID: "replace", Title: "replace", Software: true}}})
+	o.apply(ops.Event{Kind: ops.Done, Step: "download"})
+	o.apply(ops.Event{Kind: ops.Started, Step: "fetch"})
+	if got := o.grid["node"][ops.PhaseVerify]; got != protocol.Done {
+		t.Errorf("verify: %q", got)
+	}
+	if got := o.columns(); len(got) != len(phases) {
+		t.Errorf("columns %v", got)
+	}
+}

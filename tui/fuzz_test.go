@@ -77,7 +77,7 @@ func anyEvent(r *rand.Rand, m *model) ops.Event {
 		Component: components[r.IntN(len(components))], Phase: []string{"stage", "smoke", "", anyText(r)}[r.IntN(4)], State: []string{"started", "done", "failed", anyText(r)}[r.IntN(4)],
 		Done: r.Int64() - r.Int64(), Total: r.Int64() - r.Int64(), Seconds: r.Float64() * 1e12}
 	for _, s := range steps[:r.IntN(len(steps)+1)] {
-		e.Steps = append(e.Steps, ops.StepInfo{ID: s, Title: anyText(r)})
+		e.Steps = append(e.Steps, ops.StepInfo{ID: s, Title: anyText(r), Phase: anyText(r), Software: r.IntN(2) == 0})
 	}
 	return e
 }

@@ -16,6 +16,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/widget"
 )
 
 var (
@@ -97,7 +98,7 @@ func scenes() []scene {
 		})},
 		{"logs-commands", on(withStatus(running()), logged("commands", readable(`{"time":"2026-06-15T11:59:58Z","command":"limactl list --format json main","seconds":0.11,"status":0}`),
 			readable(`{"time":"2026-06-15T11:59:59Z","command":"ssh -F /Users/me/.hermes-box/lima/main/ssh.config lima-main -- <46 bytes>","seconds":0.16,"status":255,"stderr":"Connection refused"}`)))},
-		{"doctor", on(withStatus(running()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.at = onDoctor, 2 })},
+		{"doctor", on(withStatus(running()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.At = onDoctor, 2 })},
 		{"doctor-checking", on(withStatus(running()), checks(healthyHost()[:2]), func(m *model) { m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil) })},
 		{"stop", on(withStatus(running()), keys("S"))},
 		{"destroy", on(withStatus(running()), keys("X"))},
@@ -132,9 +133,9 @@ func manyLines(n int) (all []string) {
 // creating is a create that has come to a step, or has ended there.
 func creating(at int, err error) func(m *model) {
 	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
-		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software"},
-		{ID: "helper", Title: "put the helper into the box"}, {ID: "bootstrap", Title: "prepare the guest"}, {ID: "upload", Title: "upload the software"},
-		{ID: "install", Title: "install and prove the software"}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
+		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software", Phase: ops.PhaseVerify},
+		{ID: "helper", Title: "put the helper into the box"}, {ID: "bootstrap", Title: "prepare the guest"}, {ID: "upload", Title: "upload the software", Phase: protocol.PhaseUpload},
+		{ID: "install", Title: "install and prove the software", Software: true}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
 	return func(m *model) {
 		began := noon.Add(-4 * time.Minute)
 		o := &operation{verb: verbs()[0], box: "main", begun: began, feed: newFeed(mergeEvents), done: make(chan struct{}), cancel: func() {}}
@@ -182,7 +183,7 @@ func creating(at int, err error) func(m *model) {
 		}
 		if err != nil || at >= len(plan) {
 			o.finish(err, noon)
-			o.grace = grace{}
+			o.grace = widget.Grace{}
 		}
 	}
 }
@@ -201,7 +202,7 @@ func started(m *model) {
 		o.apply(ops.Event{Time: noon, Kind: ops.Phase, Step: "verify", Component: c.Name, Phase: protocol.PhaseHealth, State: c.Said})
 	}
 	o.finish(nil, noon)
-	o.grace = grace{}
+	o.grace = widget.Grace{}
 }
 
 // Every view in every state, as text: read them as pictures when they change.

@@ -9,6 +9,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/widget"
 )
 
 // stepState is how far a step of a plan is.
@@ -27,7 +28,7 @@ const (
 
 // step is a row of the plan.
 type step struct {
-	id, title   string
+	ops.StepInfo
 	state       stepState
 	begun       time.Time
 	took        time.Duration
@@ -38,11 +39,8 @@ type step struct {
 	detail      string // what it is at, where it has failed, or why it could not be undone
 }
 
-// phases are the columns of the grid: the first two are of the plan, the others the guest's.
-var phases = []string{"verify", "upload", protocol.PhaseStage, protocol.PhaseSmoke, protocol.PhaseActivate, protocol.PhaseHealth}
-
-// phaseOfStep is the column that a step of the plan fills for all components at once.
-var phaseOfStep = map[string]string{"fetch": "verify", "upload": "upload"}
+// phases are the columns of the grid: steps of the plan fill the first two, the guest's events the others.
+var phases = []string{ops.PhaseVerify, protocol.PhaseUpload, protocol.PhaseStage, protocol.PhaseSmoke, protocol.PhaseActivate, protocol.PhaseHealth}
 
 // operation is one run of a verb, as its events have told so far.
 type operation struct {
@@ -62,9 +60,9 @@ type operation struct {
 	watched  bool // another process does it
 	left     bool // the person left meanwhile, which canceled it
 	showLog  bool
-	pulse    int   // the one that counts
-	back     int   // lines that the log is scrolled back from its end
-	grace    grace // of the outcome
+	pulse    int          // the one that counts
+	back     int          // lines that the log is scrolled back from its end
+	grace    widget.Grace // of the outcome
 
 	cancel func()
 	feed   *feed[ops.Event]
@@ -83,14 +81,14 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Planned:
 		o.steps = nil
 		for _, info := range e.Steps {
-			o.steps = append(o.steps, step{id: info.ID, title: info.Title})
+			o.steps = append(o.steps, step{StepInfo: info})
 		}
-		if slices.ContainsFunc(o.steps, func(s step) bool { return s.id == "install" }) {
+		if o.installs() {
 			o.grid = newGrid()
 		}
 	case ops.Started:
 		s.state, s.begun = stepRunning, e.Time
-		o.fill(e.Step, protocol.Started)
+		o.fill(s, protocol.Started)
 		o.note(e.Time, e.Title)
 	case ops.Bytes:
 		s.moved(e)
@@ -99,18 +97,18 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Log:
 		o.note(e.Time, e.Line)
 	case ops.Warning:
-		o.warnings = append(o.warnings[max(0, len(o.warnings)-warningsKept+1):], clean(e.Line))
+		o.warnings = append(o.warnings[max(0, len(o.warnings)-warningsKept+1):], widget.Clean(e.Line))
 		o.note(e.Time, "warning: "+e.Line)
 	case ops.Done:
 		s.state, s.took, s.detail = stepDone, seconds(e), ""
-		o.fill(e.Step, protocol.Done)
-		o.note(e.Time, e.Title+": done in "+elapsed(s.took))
+		o.fill(s, protocol.Done)
+		o.note(e.Time, e.Title+": done in "+widget.Elapsed(s.took))
 	case ops.Failed:
 		s.state, s.took = stepFailed, seconds(e)
 		if o.canceled {
 			s.state = stepCanceled
 		}
-		o.fill(e.Step, protocol.Failed)
+		o.fill(s, protocol.Failed)
 		o.note(e.Time, e.Title+": "+e.Error)
 	case ops.Undoing:
 		s.state = stepUndoing
@@ -118,7 +116,7 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Undone:
 		s.state = stepUndone
 		if e.Error != "" {
-			s.state, s.detail, o.stuck = stepStuck, clean("could not be undone: "+e.Error), true
+			s.state, s.detail, o.stuck = stepStuck, widget.Clean("could not be undone: "+e.Error), true
 		}
 		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
 	}
@@ -129,7 +127,7 @@ func seconds(e ops.Event) time.Duration { return time.Duration(e.Seconds * float
 // step is the row of that name; one that no plan has announced is drawn nowhere.
 func (o *operation) step(id string) *step {
 	for i := range o.steps {
-		if o.steps[i].id == id {
+		if o.steps[i].ID == id {
 			return &o.steps[i]
 		}
 	}
@@ -166,14 +164,14 @@ func (s *step) timeLeft() string {
 	case left < 10*time.Second:
 		return fmt.Sprintf("%.0fs left", max(1, left.Seconds()))
 	default:
-		return elapsed(left) + " left"
+		return widget.Elapsed(left) + " left"
 	}
 }
 
 // phase notes where a component is, or what the guest does as a whole.
 func (o *operation) phase(s *step, e ops.Event) {
 	s.phases.Follow(e)
-	s.detail = clean(s.phases.String())
+	s.detail = widget.Clean(s.phases.String())
 	if e.Component == "" {
 		return
 	}
@@ -196,14 +194,18 @@ func newGrid() map[string]map[string]string {
 	return grid
 }
 
-// fill sets the column that a step of the plan stands for, in all components of the grid.
-func (o *operation) fill(step, state string) {
-	phase, ok := phaseOfStep[step]
-	if !ok {
+// installs tells whether the plan installs components.
+func (o *operation) installs() bool {
+	return slices.ContainsFunc(o.steps, func(s step) bool { return s.Software })
+}
+
+// fill sets the column of a step's phase, if it has one, for all components of the grid.
+func (o *operation) fill(s *step, state string) {
+	if s.Phase == "" {
 		return
 	}
 	for _, row := range o.grid {
-		row[phase] = state
+		row[s.Phase] = state
 	}
 }
 
@@ -211,12 +213,12 @@ func (o *operation) note(at time.Time, line string) {
 	if len(o.log) >= logLines {
 		o.log = slices.Delete(o.log, 0, logLines/10)
 	}
-	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+clean(line))
+	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+widget.Clean(line))
 }
 
 // finish is the end of it, with its outcome. Nothing is at work any more then.
 func (o *operation) finish(err error, now time.Time) {
-	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), newGrace(now)
+	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), widget.NewGrace(now)
 	for _, row := range o.grid {
 		for phase, state := range row {
 			if state == protocol.Started {
@@ -225,7 +227,7 @@ func (o *operation) finish(err error, now time.Time) {
 		}
 	}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok {
-		o.output = clean(out)
+		o.output = widget.Clean(out)
 	}
 }
 
@@ -248,7 +250,7 @@ func (o *operation) ending() string {
 // columns are the phases that there is something to be said of: all where software is installed, else what was looked
 // at.
 func (o *operation) columns() []string {
-	if slices.ContainsFunc(o.steps, func(s step) bool { return s.id == "install" }) {
+	if o.installs() {
 		return phases
 	}
 	return slices.DeleteFunc(slices.Clone(phases), func(phase string) bool {

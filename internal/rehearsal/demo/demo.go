@@ -97,7 +97,7 @@ func (d *Demo) furnish() error {
 	if err := os.MkdirAll(d.Bin, 0o700); err != nil {
 		return err
 	}
-	if err := rehearsal.Link(d.Bin, append(props(), "limactl", "ssh")...); err != nil {
+	if err := rehearsal.Link(d.Bin, append(Props(), "limactl", "ssh")...); err != nil {
 		return err
 	}
 	stamp, edition := filepath.Join(d.Dir, "releases", "edition"), d.edition()

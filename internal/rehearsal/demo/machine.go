@@ -22,7 +22,7 @@ func Main() {
 	}
 	rehearsal.MainWith(inside{})
 	name := filepath.Base(os.Args[0])
-	for _, p := range props() {
+	for _, p := range Props() {
 		if p == name {
 			fmt.Fprintf(os.Stderr, "%s: only a prop of the demo\n", name)
 			os.Exit(1)
@@ -30,8 +30,9 @@ func Main() {
 	}
 }
 
-// props are programs that a host has to have and that are never run here.
-func props() []string {
+// Props are the names of programs that a host needs and that a rehearsal never runs. A test links them into its PATH, so
+// that it does not depend on what is installed.
+func Props() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"ssh-keygen"}
 	}
