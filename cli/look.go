@@ -33,9 +33,6 @@ func (a *app) runStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u := st.Underway; u != nil {
-		u.Repair = a.typed(u.Repair)
-	}
 	return a.result("status", st, func(p *printer) { statusText(p, st, time.Now()) })
 }
 
@@ -148,9 +145,6 @@ func (a *app) doctor() *cobra.Command {
 			})
 			if err := cmd.Context().Err(); err != nil {
 				return err
-			}
-			for i, c := range d.Checks {
-				d.Checks[i].Repair = a.typed(c.Repair)
 			}
 			if d.Failed+d.Unknown > 0 {
 				return fault.New(fault.HealthFailed, "%s", verdict(d)).Hint("the repair stands under each of them").
