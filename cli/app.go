@@ -15,6 +15,7 @@ import (
 
 	"hermes-box/assets"
 	"hermes-box/internal/rehearsal/demo"
+	"hermes-box/internal/runas"
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/config"
@@ -73,7 +74,7 @@ func (a *app) host() (*ops.Host, error) {
 		return nil, err
 	}
 	if !testOnlyStayRoot {
-		if err := limactl.Demote(dir); err != nil {
+		if err := runas.Owner(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +105,7 @@ func homeDir() (string, error) {
 		return abs, nil
 	}
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		if u, err := user.Lookup(limactl.ServiceUser); err == nil {
+		if u, err := user.Lookup(runas.ServiceUser); err == nil {
 			return filepath.Join(u.HomeDir, ".hermes-box"), nil
 		}
 	}

@@ -28,6 +28,12 @@ func Text(s string) string {
 	}, ansi.Strip(strings.ToValidUTF8(s, "\ufffd")))
 }
 
+// LastLines returns the last n lines of Text(s), without the line ends behind them.
+func LastLines(s string, n int) string {
+	lines := strings.Split(strings.TrimRight(Text(s), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
 // Value does that to each string that can be reached from a value through exported fields, elements and pointers; v is
 // a pointer. Keys of maps stay as they are.
 func Value(v any) { walk(reflect.ValueOf(v)) }
