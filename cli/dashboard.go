@@ -14,6 +14,7 @@ import (
 	"hermes-box/internal/terminal"
 	"hermes-box/ops/fault"
 	"hermes-box/tui"
+	"hermes-box/tui/widget"
 )
 
 // dashboardFlags are those of hermes-box without a verb.
@@ -36,7 +37,7 @@ func (a *app) alone(cmd *cobra.Command) error {
 		return a.runStatus(cmd.Context())
 	}
 	theme := os.Getenv("HERMES_BOX_THEME")
-	if theme != "" && !slices.Contains(tui.Themes, theme) {
+	if theme != "" && !slices.Contains(widget.Themes, theme) {
 		return fault.New(fault.InvalidInput, "HERMES_BOX_THEME is %q: ansi, dark or light", theme).Hint("unset HERMES_BOX_THEME")
 	}
 	h, err := a.host()

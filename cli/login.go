@@ -81,8 +81,7 @@ func (a *app) lookAtSignIns(ctx context.Context, b *ops.Box) (signIns, error) {
 	steps, err := b.SignIns(ctx)
 	over()
 	s := signIns{Steps: steps}
-	for i, step := range steps {
-		steps[i].Type, steps[i].Ask = a.typed(step.Type), a.typed(step.Ask)
+	for _, step := range steps {
 		if step.Done {
 			s.Done++
 		}

@@ -62,7 +62,7 @@ commands as they are kept: one JSON object a line.`,
 			if render == nil || a.json {
 				err = b.Logs(ctx, source, lines, follow, shown)
 			} else {
-				out := &lineWriter{out: shown, render: func(line []byte) string { return render(style{a.colored(a.stdout)}, line) }}
+				out := &lineWriter{out: shown, render: func(line []byte) string { return a.typed(render(style{a.colored(a.stdout)}, line)) }}
 				if err = b.Logs(ctx, source, lines, follow, out); err == nil {
 					err = out.flush()
 				}

@@ -12,6 +12,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/tui"
+	"hermes-box/tui/widget"
 )
 
 func (a *app) status() *cobra.Command {
@@ -31,9 +32,6 @@ func (a *app) runStatus(ctx context.Context) error {
 	st, err := b.Status(ctx)
 	if err != nil {
 		return err
-	}
-	if u := st.Underway; u != nil {
-		u.Repair = a.typed(u.Repair)
 	}
 	return a.result("status", st, func(p *printer) { statusText(p, st, time.Now()) })
 }
@@ -94,8 +92,8 @@ func components(p *printer, s *protocol.Status) {
 // state is the sign of a state in its colour, the same as on the dashboard.
 func (s style) state(word string) string { return s.sign(tui.SignOf(word)) }
 
-func (s style) sign(sign tui.Sign) string {
-	code := map[tui.Tone]string{tui.Quiet: "2", tui.Good: "32", tui.AtWork: "34", tui.Warn: "33", tui.Bad: "31"}[sign.Tone]
+func (s style) sign(sign widget.Sign) string {
+	code := map[widget.Tone]string{widget.Quiet: "2", widget.Good: "32", widget.AtWork: "34", widget.Warn: "33", widget.Bad: "31"}[sign.Tone]
 	return s.paint(code, sign.String())
 }
 
@@ -144,9 +142,6 @@ func (a *app) doctor() *cobra.Command {
 			})
 			if err := cmd.Context().Err(); err != nil {
 				return err
-			}
-			for i, c := range d.Checks {
-				d.Checks[i].Repair = a.typed(c.Repair)
 			}
 			if d.Failed+d.Unknown > 0 {
 				return fault.New(fault.HealthFailed, "%s", verdict(d)).Hint("the repair stands under each of them").

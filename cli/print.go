@@ -33,6 +33,7 @@ type problem struct {
 // result prints what a command achieved: as JSON, or by text.
 func (a *app) result(command string, v any, text func(p *printer)) error {
 	if a.json {
+		sanitize.Strings(&v, a.typed)
 		return json.NewEncoder(a.stdout).Encode(answer{Schema: 1, OK: true, Command: command, Box: a.box, Result: v})
 	}
 	p := &printer{style: style{a.colored(a.stdout)}}
@@ -51,9 +52,9 @@ func (a *app) printError(command string, err error) {
 		if a.json {
 			out = a.stdout
 		}
-		json.NewEncoder(out).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: &problem{
-			Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: a.typed(fault.HintOf(err)), Details: details,
-		}})
+		p := &problem{Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: fault.HintOf(err), Details: details}
+		sanitize.Strings(p, a.typed)
+		json.NewEncoder(out).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: p})
 		return
 	}
 	s := style{a.colored(a.stderr)}
@@ -79,12 +80,18 @@ func (a *app) sink() (ops.Sink, func()) {
 	switch {
 	case a.events:
 		enc := json.NewEncoder(a.stderr)
-		return func(e ops.Event) { enc.Encode(e) }, func() {}
+		return func(e ops.Event) { enc.Encode(a.typedEvent(e)) }, func() {}
 	case a.quiet:
 		return nil, func() {}
 	}
 	p := newProgress(a.stderr, style{a.colored(a.stderr)}, isTerminal(a.stderr) && !accessible())
-	return p.event, p.close
+	return func(e ops.Event) { p.event(a.typedEvent(e)) }, p.close
+}
+
+// typedEvent returns an event with its text as it is to be typed here.
+func (a *app) typedEvent(e ops.Event) ops.Event {
+	e.Line, e.Error = a.typed(e.Line), a.typed(e.Error)
+	return e
 }
 
 // meanwhile shows on a terminal what takes a moment, until the function that it gives is called.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -111,7 +112,7 @@ func (b *bootstrap) packages(ctx context.Context) (bool, error) {
 	}
 	var archives, names []string
 	for _, p := range b.ask.Packages {
-		have, err := b.System.PackageVersion(ctx, p.Name)
+		have, err := b.Machine.PackageVersion(ctx, p.Name)
 		if err != nil {
 			return false, err
 		}
@@ -128,11 +129,11 @@ func (b *bootstrap) packages(ctx context.Context) (bool, error) {
 	if len(archives) == 0 {
 		return false, nil
 	}
-	if err := b.System.InstallPackages(ctx, archives); err != nil {
+	if err := b.Machine.InstallPackages(ctx, archives); err != nil {
 		return false, err
 	}
 	for _, p := range b.ask.Packages {
-		have, err := b.System.PackageVersion(ctx, p.Name)
+		have, err := b.Machine.PackageVersion(ctx, p.Name)
 		if err != nil {
 			return false, err
 		}
@@ -150,11 +151,11 @@ func (b *bootstrap) packages(ctx context.Context) (bool, error) {
 }
 
 func (b *bootstrap) user(ctx context.Context) (bool, error) {
-	if err := b.System.EnsureUser(ctx, agentUser, agentID, loginHome); err != nil {
+	if err := b.Machine.EnsureUser(ctx, agentUser, agentID, loginHome); err != nil {
 		return false, err
 	}
 	// What agent leaves running in tmux outlives its login.
-	_, err := b.System.Run(ctx, Cmd{Path: "loginctl", Args: []string{"enable-linger", agentUser}})
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "loginctl", Args: []string{"enable-linger", agentUser}})
 	return true, err
 }
 

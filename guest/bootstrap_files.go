@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hermes-box/assets/guestfiles"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -23,7 +24,7 @@ const keysFile = "/etc/ssh/authorized_keys.d/" + agentUser
 // keys copies the keys that Lima gave to agent's first home. Once the home is bound over, what is there is on
 // the data disk, and no longer asked.
 func (b *bootstrap) keys(ctx context.Context) (bool, error) {
-	bound, err := b.System.MountedUUID(ctx, b.Path(loginHome))
+	bound, err := b.Machine.MountedUUID(ctx, b.Path(loginHome))
 	if err != nil {
 		return false, err
 	}
@@ -94,7 +95,7 @@ func (b *bootstrap) terminal(ctx context.Context) (bool, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return false, err
 	}
-	_, err := b.System.Run(ctx, Cmd{Path: "tic", Args: []string{"-x", "-o", dir, source}})
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "tic", Args: []string{"-x", "-o", dir, source}})
 	return true, err
 }
 
@@ -115,18 +116,18 @@ func (b *bootstrap) units(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	systemctl := func(args ...string) error {
-		_, err := b.System.Run(ctx, Cmd{Path: "systemctl", Args: args, Timeout: 3 * time.Minute})
+		_, err := b.Machine.Run(ctx, machine.Cmd{Path: "systemctl", Args: args, Timeout: 3 * time.Minute})
 		return err
 	}
 	for _, unit := range guestfiles.Enabled {
-		if err := b.System.EnableUnit(ctx, unit); err != nil {
+		if err := b.Machine.EnableUnit(ctx, unit); err != nil {
 			return false, err
 		}
 	}
 	if err := systemctl(append([]string{"mask", "--no-reload", "--quiet"}, selfActing...)...); err != nil {
 		return false, err
 	}
-	if err := b.System.ReloadUnits(ctx); err != nil {
+	if err := b.Machine.ReloadUnits(ctx); err != nil {
 		return false, err
 	}
 	// An image need not have all of them, which systemctl takes for an error; they are masked in any case.
@@ -134,7 +135,7 @@ func (b *bootstrap) units(ctx context.Context) (bool, error) {
 	if err := systemctl("try-reload-or-restart", "--no-block", "systemd-journald.service", "systemd-resolved.service"); err != nil {
 		return false, err
 	}
-	_, err := b.System.Run(ctx, Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})
 	return true, err
 }
 
@@ -153,9 +154,9 @@ func (b *bootstrap) login(ctx context.Context) (bool, error) {
 	if err := os.MkdirAll(b.Path("/run/sshd"), 0o755); err != nil {
 		return false, err
 	}
-	if _, err := b.System.Run(ctx, Cmd{Path: "sshd", Args: []string{"-t"}}); err != nil {
+	if _, err := b.Machine.Run(ctx, machine.Cmd{Path: "sshd", Args: []string{"-t"}}); err != nil {
 		return false, errors.Join(err, b.remove(b.Path(guestfiles.SSHD)))
 	}
-	_, err := b.System.Run(ctx, Cmd{Path: "systemctl", Args: []string{"try-reload-or-restart", "ssh.service"}})
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "systemctl", Args: []string{"try-reload-or-restart", "ssh.service"}})
 	return true, err
 }

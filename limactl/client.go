@@ -10,6 +10,7 @@
 package limactl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Config says which Lima to drive.
@@ -73,6 +76,11 @@ func New(c Config) *Client {
 
 // Home is the LIMA_HOME.
 func (c *Client) Home() string { return c.config.Home }
+
+// CommandLine is limactl with these arguments on this home, to be pasted into a shell.
+func (c *Client) CommandLine(args ...string) string {
+	return "LIMA_HOME=" + shellescape.Quote(c.config.Home) + " " + shellescape.QuoteCommand(append([]string{cmp.Or(c.config.Program, "limactl")}, args...))
+}
 
 // Acceleration is how fast the machines of this client are.
 func (c *Client) Acceleration() Accel { return c.probe() }

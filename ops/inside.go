@@ -41,7 +41,7 @@ func (in *insideChecks) probes() []probe {
 func (in *insideChecks) checkVM(ctx context.Context) Check {
 	vm, err := in.instance(ctx)
 	if err != nil {
-		return unknown(err, "LIMA_HOME="+in.Home.Lima()+" limactl list")
+		return unknown(err, in.Lima.CommandLine("list"))
 	}
 	switch vm.State {
 	case limactl.Running:

@@ -14,6 +14,7 @@ import (
 	"hermes-box/internal/terminal"
 	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
+	"hermes-box/tui/widget"
 )
 
 // attachBound is the most that it may take to find out that the box can be attached to.
@@ -79,7 +80,7 @@ func (m *model) detached(msg detachMsg) tea.Cmd {
 			err = fault.New(fault.ExternalFailed, "the session ended with status %d", exit.ExitCode()).
 				Hint("a attaches again; d finds out what is wrong")
 		}
-		m.fail(&failure{err: err, what: "attach", at: m.now(), output: clean(msg.output)})
+		m.fail(&failure{err: err, what: "attach", at: m.now(), output: widget.Clean(msg.output)})
 	} else if errors.As(err, &exit) {
 		m.note = fmt.Sprintf("the session ended with status %d", exit.ExitCode())
 	}
@@ -120,7 +121,7 @@ func (h *handover) Run() error {
 		return err
 	}
 	what := "the session has failed"
-	if said := clean(h.said.String()); said != "" { // perhaps on a screen that the session has taken with it
+	if said := widget.Clean(h.said.String()); said != "" { // perhaps on a screen that the session has taken with it
 		what += ": " + said[strings.LastIndex(said, "\n")+1:]
 	}
 	untilRead(h.ctx, h.in, h.out, what)

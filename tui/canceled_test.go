@@ -10,6 +10,7 @@ import (
 	"hermes-box/guest/protocol"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
+	"hermes-box/tui/widget"
 )
 
 // What the person has canceled has not failed, wherever they look when it ends.
@@ -68,7 +69,7 @@ func TestTryAgain(t *testing.T) {
 		t.Errorf("r tells %q while it runs", m.note)
 	}
 	settle(t, m)
-	m.op.grace = grace{}
+	m.op.grace = widget.Grace{}
 	first := m.op
 	press(m, "r")
 	if m.op == first || m.view != onOperation {
@@ -109,7 +110,7 @@ func TestColumns(t *testing.T) {
 
 func TestSofar(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 2900 * time.Millisecond: "2s", 12 * time.Second: "12s", 62 * time.Second: "1m02s"} {
-		if got := sofar(d); got != want {
+		if got := widget.SoFar(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}
 	}

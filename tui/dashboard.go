@@ -11,11 +11,12 @@ import (
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/widget"
 )
 
 // dashboard is the first view: the box, its components, what to do next.
 type dashboard struct {
-	components list
+	components widget.List
 }
 
 // boxWidth is how wide the panel of the box is beside that of the components.
@@ -28,22 +29,22 @@ func (m *model) dashboardView(w, h int) []string {
 	out := m.causes(w)
 	next := m.nextLines(w - 4)
 	framed := h >= 20
-	panel := t.panel
+	panel := t.Panel
 	border := 2
 	if !framed {
-		panel, border = t.ruled, 1
+		panel, border = t.Ruled, 1
 	}
 	top := min(max(rows, 6)+border, h-len(out))
 	if w >= 76 {
-		out = append(out, beside(panel(m.boxTitle(), boxWidth, top, m.gauges(boxWidth-4)),
-			panel(t.title.Render("components"), w-boxWidth, top, m.componentLines(w-boxWidth-4, top-border)))...)
+		out = append(out, widget.Beside(panel(m.boxTitle(), boxWidth, top, m.gauges(boxWidth-4)),
+			panel(t.Title.Render("components"), w-boxWidth, top, m.componentLines(w-boxWidth-4, top-border)))...)
 	} else {
 		out = append(out, m.oneLine(w))
 		top = min(top, h-len(out)-1-len(next))
-		out = append(out, panel(t.title.Render("components"), w, top, m.componentLines(w-(border-1)*4, top-border))...)
+		out = append(out, panel(t.Title.Render("components"), w, top, m.componentLines(w-(border-1)*4, top-border))...)
 	}
 	if room := h - len(out); room >= len(next)+border {
-		out = append(out, panel(t.title.Render("next"), w, len(next)+border, next)...)
+		out = append(out, panel(t.Title.Render("next"), w, len(next)+border, next)...)
 	}
 	if room := h - len(out); room >= 5 && framed && len(m.components()) > 0 {
 		title, lines := m.preview(w - 4)
@@ -51,9 +52,9 @@ func (m *model) dashboardView(w, h int) []string {
 		if room < low+border+8 {
 			low = room
 		}
-		out = append(out, panel(t.title.Render(title), w, low, lines)...)
+		out = append(out, panel(t.Title.Render(title), w, low, lines)...)
 		if low < room {
-			out = append(out, panel(t.title.Render("keys"), w, room-low, m.keyLines(w-4))...)
+			out = append(out, panel(t.Title.Render("keys"), w, room-low, m.keyLines(w-4))...)
 		}
 	}
 	for len(out) < h {
@@ -66,15 +67,15 @@ func (m *model) dashboardView(w, h int) []string {
 func (m *model) causes(w int) (out []string) {
 	t, st := m.theme, m.status()
 	add := func(s string) {
-		for i, line := range wrapped(m.typed(clean(s)), w-2) {
+		for i, line := range widget.Wrap(m.typed(widget.Clean(s)), w-2) {
 			if i == 2 {
 				break
 			}
 			mark := "  "
 			if i == 0 {
-				mark = t.warn.Render("! ")
+				mark = t.Warn.Render("! ")
 			}
-			out = append(out, fit(mark+line, w))
+			out = append(out, widget.Fit(mark+line, w))
 		}
 	}
 	if m.known.Err != nil {
@@ -95,15 +96,15 @@ func (m *model) causes(w int) (out []string) {
 		add(st.LockError)
 	}
 	if asked := m.now().Sub(m.poll.asked); m.poll.asking && asked > 2*pollOften {
-		add("no answer from the box for " + age(asked) + "; this is what was known before")
+		add("no answer from the box for " + widget.Age(asked) + "; this is what was known before")
 	}
 	return out
 }
 
 func (m *model) boxTitle() string {
-	title := m.theme.title.Render("box")
+	title := m.theme.Title.Render("box")
 	if s := m.stale(); s > 0 && m.status().Guest != nil {
-		title += m.theme.dim.Render(" as seen " + age(s) + " ago")
+		title += m.theme.Dim.Render(" as seen " + widget.Age(s) + " ago")
 	}
 	return title
 }
@@ -111,36 +112,38 @@ func (m *model) boxTitle() string {
 // gauges are the panel of the box.
 func (m *model) gauges(w int) []string {
 	t, st := m.theme, m.status()
-	ports := fit("ports", 6) + fmt.Sprintf("%d %d", st.Ports.Executor, st.Ports.Dashboard)
+	ports := widget.Fit("ports", 6) + fmt.Sprintf("%d %d", st.Ports.Executor, st.Ports.Dashboard)
 	g := st.Guest
 	if g == nil {
-		return []string{t.dim.Render("nothing is known yet"), "", "", "", ports}
+		return []string{t.Dim.Render("nothing is known yet"), "", "", "", ports}
 	}
 	const label, value = 6, 9
 	bar := w - label - value - 1
-	style := t.info
+	style := t.Info
 	if m.stale() > 0 {
-		style = t.dim
+		style = t.Dim
 	}
-	row := func(name, drawn, text string) string { return fit(name, label) + drawn + " " + right(text, value) }
+	row := func(name, drawn, text string) string {
+		return widget.Fit(name, label) + drawn + " " + widget.Right(text, value)
+	}
 	used := func(name string, u protocol.Usage) string {
 		style := style
 		if u.Used*10 > u.Total*9 && m.stale() == 0 {
-			style = t.warn
+			style = t.Warn
 		}
-		return row(name, t.gauge(u.Used, u.Total, bar, style), usage(u))
+		return row(name, t.Gauge(u.Used, u.Total, bar, style), usage(u))
 	}
 	cpu := "–"
 	if st.Live {
 		cpu = fmt.Sprintf("%.0f %%", min(999, 100*g.Load/float64(max(1, g.CPUs))))
 	}
 	return []string{
-		row("cpu", t.border.Render(strings.Repeat("▁", max(0, bar-len(m.poll.load))))+style.Render(sparkline(m.poll.load, bar)), cpu),
+		row("cpu", t.Border.Render(strings.Repeat("▁", max(0, bar-len(m.poll.load))))+style.Render(widget.Sparkline(m.poll.load, bar)), cpu),
 		used("mem", g.Memory),
 		used("root", g.Root),
 		used("data", g.Data),
 		ports,
-		fit("clock", 6) + m.clock(),
+		widget.Fit("clock", 6) + m.clock(),
 	}
 }
 
@@ -149,11 +152,11 @@ func (m *model) clock() string {
 	st, off := m.status(), m.poll.ahead
 	switch {
 	case !st.Live:
-		return m.theme.dim.Render("–")
+		return m.theme.Dim.Render("–")
 	case off > 5*time.Second:
-		return m.theme.warn.Render("! " + age(off) + " ahead")
+		return m.theme.Warn.Render("! " + widget.Age(off) + " ahead")
 	case off < -5*time.Second:
-		return m.theme.warn.Render("! " + age(-off) + " behind")
+		return m.theme.Warn.Render("! " + widget.Age(-off) + " behind")
 	}
 	return "in step"
 }
@@ -162,24 +165,24 @@ func (m *model) clock() string {
 func (m *model) oneLine(w int) string {
 	g := m.status().Guest
 	if g == nil {
-		return fit(m.theme.dim.Render(fmt.Sprintf("ports %d %d", m.status().Ports.Executor, m.status().Ports.Dashboard)), w)
+		return widget.Fit(m.theme.Dim.Render(fmt.Sprintf("ports %d %d", m.status().Ports.Executor, m.status().Ports.Dashboard)), w)
 	}
 	parts := []string{"mem " + usage(g.Memory), "root " + usage(g.Root), "data " + usage(g.Data)}
 	if m.status().Live {
 		parts = append([]string{fmt.Sprintf("cpu %.0f %%", min(999, 100*g.Load/float64(max(1, g.CPUs))))}, parts...)
 	}
 	if s := m.stale(); s > 0 {
-		parts = append([]string{"as seen " + age(s) + " ago"}, parts...)
-		return fit(m.theme.dim.Render(strings.Join(parts, "   ")), w)
+		parts = append([]string{"as seen " + widget.Age(s) + " ago"}, parts...)
+		return widget.Fit(m.theme.Dim.Render(strings.Join(parts, "   ")), w)
 	}
-	return fit(strings.Join(parts, "   "), w)
+	return widget.Fit(strings.Join(parts, "   "), w)
 }
 
 // componentLines is the table of components in h lines.
 func (m *model) componentLines(w, h int) []string {
 	t, all := m.theme, m.components()
 	if len(all) == 0 {
-		return []string{t.dim.Render("nothing is known of them yet")}
+		return []string{t.Dim.Render("nothing is known of them yet")}
 	}
 	versionW := 8
 	for _, c := range all {
@@ -188,23 +191,23 @@ func (m *model) componentLines(w, h int) []string {
 	const markW, nameW, stateW = 2, 10, 15
 	versionW = min(versionW+2, max(8, w-markW-nameW-stateW))
 	noteW := w - markW - nameW - versionW - stateW
-	from, to := m.dashboard.components.window(len(all), h)
+	from, to := m.dashboard.components.Window(len(all), h)
 	var out []string
 	for i := from; i < to; i++ {
 		c := all[i]
-		mark, name := "  ", fit(c.Name, nameW)
-		if i == m.dashboard.components.at {
-			mark, name = t.accent.Render("▸ "), t.title.Render(name)
+		mark, name := "  ", widget.Fit(c.Name, nameW)
+		if i == m.dashboard.components.At {
+			mark, name = t.Accent.Render("▸ "), t.Title.Render(name)
 		}
-		line := mark + name + fit(versions(c), versionW)
+		line := mark + name + widget.Fit(versions(c), versionW)
 		if noteW > 0 {
 			remark := m.remark(c)
 			if ansi.StringWidth(remark) >= noteW {
 				remark = "" // half a word says nothing
 			}
-			line += t.dim.Render(fit(remark, noteW))
+			line += t.Dim.Render(widget.Fit(remark, noteW))
 		}
-		out = append(out, fit(line+m.componentState(c), w))
+		out = append(out, widget.Fit(line+m.componentState(c), w))
 	}
 	return out
 }
@@ -236,33 +239,33 @@ func versions(c ops.ComponentStatus) string {
 func (m *model) remark(c ops.ComponentStatus) string {
 	up := ""
 	if c.Service == "active" && c.Since > 0 {
-		up = "up " + age(time.Duration(c.Since)*time.Second)
+		up = "up " + widget.Age(time.Duration(c.Since)*time.Second)
 	}
 	if c.State == "drifted" || c.Detail == "" {
 		return up
 	}
-	return clean(c.Detail)
+	return widget.Clean(c.Detail)
 }
 
 // componentState is the state of a component; of one in a box that has not been asked yet, the one it had.
 func (m *model) componentState(c ops.ComponentStatus) string {
 	st := m.status()
 	if st.Live || st.State == string(limactl.Stopped) || st.Guest == nil || c.State == "drifted" {
-		return m.theme.state(c.State)
+		return stateSign(m.theme, c.State)
 	}
 	switch c.Said {
 	case "":
-		return m.theme.state(c.State)
+		return stateSign(m.theme, c.State)
 	case protocol.SetupRequired:
-		return m.theme.dim.Render("○ had no login")
+		return m.theme.Dim.Render("○ had no login")
 	}
-	return m.theme.dim.Render("○ was " + c.Said)
+	return m.theme.Dim.Render("○ was " + c.Said)
 }
 
 // selected is the component that is marked; false if there is none.
 func (m *model) selected() (ops.ComponentStatus, bool) {
 	all := m.components()
-	if i := m.dashboard.components.at; i >= 0 && i < len(all) {
+	if i := m.dashboard.components.At; i >= 0 && i < len(all) {
 		return all[i], true
 	}
 	return ops.ComponentStatus{}, false

@@ -12,6 +12,7 @@ import (
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/widget"
 )
 
 // details is how far the details of a component, or the drift, are scrolled.
@@ -42,18 +43,18 @@ func (m *model) openDetails() tea.Cmd {
 func (m *model) detailsView(w, h int) []string {
 	c, ok := m.selected()
 	if !ok {
-		return m.theme.panel(m.theme.title.Render("details"), w, h, []string{"Nothing is known of the components yet."})
+		return m.theme.Panel(m.theme.Title.Render("details"), w, h, []string{"Nothing is known of the components yet."})
 	}
-	title, about := m.theme.title.Render(c.Name)+"  "+m.componentState(c), m.aboutComponent(c, w-4, strings.Clone)
+	title, about := m.theme.Title.Render(c.Name)+"  "+m.componentState(c), m.aboutComponent(c, w-4, strings.Clone)
 	below := h - len(about) - 2
 	if below < 5 || !ofBox(c.Name) || m.logs.source != c.Name {
 		return m.scrolled(title, w, h, about)
 	}
-	log := tailOf(m.logs.draw(w-4), below-2)
+	log := widget.Last(m.logs.draw(w-4), below-2)
 	for i := range log {
-		log[i] = m.theme.dim.Render(ansi.Truncate(log[i], w-4, "…"))
+		log[i] = m.theme.Dim.Render(ansi.Truncate(log[i], w-4, "…"))
 	}
-	return append(m.scrolled(title, w, h-below, about), m.theme.panel(m.theme.title.Render("log of "+c.Name), w, below, log)...)
+	return append(m.scrolled(title, w, h-below, about), m.theme.Panel(m.theme.Title.Render("log of "+c.Name), w, below, log)...)
 }
 
 // scrolled is a panel of lines that may be more than fit.
@@ -61,16 +62,16 @@ func (m *model) scrolled(title string, w, h int, lines []string) []string {
 	room := max(1, h-2)
 	m.details.top = max(0, min(m.details.top, len(lines)-room))
 	if len(lines) > room {
-		title += m.theme.dim.Render(fmt.Sprintf("  %d to %d of %d", m.details.top+1, min(len(lines), m.details.top+room), len(lines)))
+		title += m.theme.Dim.Render(fmt.Sprintf("  %d to %d of %d", m.details.top+1, min(len(lines), m.details.top+room), len(lines)))
 	}
-	return m.theme.panel(title, w, h, lines[m.details.top:])
+	return m.theme.Panel(title, w, h, lines[m.details.top:])
 }
 
 // preview is the beginning of the details, below the dashboard.
 func (m *model) preview(w int) (title string, lines []string) {
 	c, ok := m.selected()
 	if !ok {
-		return "box", []string{m.theme.dim.Render("The first answer of the box fills this in.")}
+		return "box", []string{m.theme.Dim.Render("The first answer of the box fills this in.")}
 	}
 	return c.Name, m.aboutComponent(c, w, short)
 }
@@ -83,10 +84,10 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 		if text == "" {
 			return
 		}
-		for i, line := range wrapped(clean(text), max(1, w-11)) {
-			label := fit("", 11)
+		for i, line := range widget.Wrap(widget.Clean(text), max(1, w-11)) {
+			label := widget.Fit("", 11)
 			if i == 0 {
-				label = t.dim.Render(fit(name, 11))
+				label = t.Dim.Render(widget.Fit(name, 11))
 			}
 			out = append(out, label+line)
 		}
@@ -110,7 +111,7 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 				running += ", service " + c.Service
 			}
 			if c.Since > 0 {
-				running += ", up " + age(time.Duration(c.Since)*time.Second)
+				running += ", up " + widget.Age(time.Duration(c.Since)*time.Second)
 			}
 		}
 		fact("running", running)
@@ -125,14 +126,14 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 	if desired != nil {
 		fact("source", desired.Source)
 		for _, a := range desired.Artifacts {
-			text, sum := a.Name+"  "+size(a.Size), digest(a.Digest)
+			text, sum := a.Name+"  "+widget.Size(a.Size), digest(a.Digest)
 			if ansi.StringWidth(text+"  "+sum) <= w-11 {
 				fact("artifact", text+"  "+sum)
 				continue
 			}
 			fact("artifact", text)
 			indent := max(0, min(11, w-ansi.StringWidth(sum))) // whole on one line, where it can be
-			for _, line := range wrapped(clean(sum), max(1, w-indent)) {
+			for _, line := range widget.Wrap(widget.Clean(sum), max(1, w-indent)) {
 				out = append(out, strings.Repeat(" ", indent)+line)
 			}
 		}
@@ -157,7 +158,7 @@ func (m *model) cost(c ops.ComponentStatus) string {
 		for _, a := range d.Artifacts {
 			total += a.Size
 		}
-		text += "; an update brings in " + size(total)
+		text += "; an update brings in " + widget.Size(total)
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // doctor is the view of all checks.
@@ -23,30 +24,30 @@ func (m *model) openDoctor() tea.Cmd {
 // doctorView lists the checks; below is all of the selected one: exactly h lines of w cells.
 func (m *model) doctorView(w, h int) []string {
 	t, c := m.theme, &m.doctor.checks
-	title := t.title.Render("doctor")
+	title := t.Title.Render("doctor")
 	switch {
 	case c.working():
-		title += t.info.Render(c.progress())
+		title += t.Info.Render(c.progress())
 	case shortfall(c.all) == "":
-		title += t.good.Render("  ✓ " + count(len(c.all), "check") + ", none fails")
+		title += t.Good.Render("  ✓ " + widget.Count(len(c.all), "check") + ", none fails")
 	default:
-		title += t.bad.Render("  ✗ " + shortfall(c.all))
+		title += t.Bad.Render("  ✗ " + shortfall(c.all))
 	}
 	if n := warned(c.all); n > 0 {
-		title += t.warn.Render("  ! " + count(n, "warning"))
+		title += t.Warn.Render("  ! " + widget.Count(n, "warning"))
 	}
 	about := m.aboutCheck(w - 4)
 	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that moving down the list moves nothing else
 	top := h - below
-	from, to := c.list.window(len(c.all), top-2)
+	from, to := c.list.Window(len(c.all), top-2)
 	if more := len(c.all) - to; more > 0 {
-		title += t.dim.Render(fmt.Sprintf("  ↓ %d more", more))
+		title += t.Dim.Render(fmt.Sprintf("  ↓ %d more", more))
 	}
 	var lines []string
 	for i := from; i < to; i++ {
 		mark := "  "
-		if i == c.list.at {
-			mark = t.accent.Render("▸ ")
+		if i == c.list.At {
+			mark = t.Accent.Render("▸ ")
 		}
 		lines = append(lines, mark+m.checkLine(c.all[i], w-6))
 	}
@@ -54,14 +55,14 @@ func (m *model) doctorView(w, h int) []string {
 	if check, ok := m.check(); ok {
 		name = check.Title
 	}
-	return append(t.panel(title, w, top, lines), t.panel(t.title.Render(name), w, below, about)...)
+	return append(t.Panel(title, w, top, lines), t.Panel(t.Title.Render(name), w, below, about)...)
 }
 
 // check is the selected one.
 func (m *model) check() (ops.Check, bool) {
 	c := &m.doctor.checks
-	if c.list.at < len(c.all) {
-		return c.all[c.list.at], true
+	if c.list.At < len(c.all) {
+		return c.all[c.list.At], true
 	}
 	return ops.Check{}, false
 }
@@ -70,19 +71,19 @@ func (m *model) check() (ops.Check, bool) {
 func (m *model) aboutCheck(w int) []string {
 	check, ok := m.check()
 	if !ok {
-		return []string{m.theme.dim.Render("looking...")}
+		return []string{m.theme.Dim.Render("looking...")}
 	}
-	out := wrapped(clean(check.Evidence), w)
+	out := widget.Wrap(widget.Clean(check.Evidence), w)
 	if check.Repair != "" && check.Verdict != ops.Pass {
-		for i, line := range wrapped(m.typed(clean(check.Repair)), w-2) {
+		for i, line := range widget.Wrap(m.typed(widget.Clean(check.Repair)), w-2) {
 			if i == 0 {
-				line = m.theme.warn.Render("→ ") + line
+				line = m.theme.Warn.Render("→ ") + line
 			} else {
 				line = "  " + line
 			}
 			out = append(out, line)
 		}
-		out = append(out, m.theme.key.Render("c")+m.theme.dim.Render(" copies the repair"))
+		out = append(out, m.theme.Key.Render("c")+m.theme.Dim.Render(" copies the repair"))
 	}
 	return out
 }

@@ -15,10 +15,10 @@ func TestDoctorSelectsWhatFails(t *testing.T) {
 		t.Error(s)
 	}
 	drain(m, press(m, "g", "j"))
-	at := m.doctor.checks.list.at
+	at := m.doctor.checks.list.At
 	drain(m, press(m, "r"))
-	if m.doctor.checks.list.at != at {
-		t.Errorf("it has moved from %d to %d", at, m.doctor.checks.list.at)
+	if m.doctor.checks.list.At != at {
+		t.Errorf("it has moved from %d to %d", at, m.doctor.checks.list.At)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // hasDrifted is whether something else is applied than the lock says.
@@ -36,31 +37,31 @@ func (m *model) driftView(w, h int) []string {
 	}
 	var out []string
 	for _, r := range rows {
-		line := t.warn.Render("↑ ") + fit(clean(r.name), nameW) + fit(clean(r.versions), versionsW)
+		line := t.Warn.Render("↑ ") + widget.Fit(widget.Clean(r.name), nameW) + widget.Fit(widget.Clean(r.versions), versionsW)
 		if free := w - 4 - ansi.StringWidth(line); ansi.StringWidth(r.how) <= free {
-			out = append(out, line+t.dim.Render(clean(r.how)))
+			out = append(out, line+t.Dim.Render(widget.Clean(r.how)))
 		} else {
 			out = append(out, line)
-			for _, how := range wrapped(clean(r.how), w-8) {
-				out = append(out, "    "+t.dim.Render(how))
+			for _, how := range widget.Wrap(widget.Clean(r.how), w-8) {
+				out = append(out, "    "+t.Dim.Render(how))
 			}
 		}
 	}
 	switch {
 	case st.LockError != "":
-		out = append(out, wrapped(clean(st.LockError), w-4)...)
+		out = append(out, widget.Wrap(widget.Clean(st.LockError), w-4)...)
 	case st.Guest == nil:
 		out = append(out, "What is applied is not known: the box has not answered yet.")
 	case len(out) == 0:
-		out = append(out, t.good.Render("✓ ")+"What is applied is what the lock and the config say.")
+		out = append(out, t.Good.Render("✓ ")+"What is applied is what the lock and the config say.")
 	default:
 		out = append(out, "")
-		for _, line := range wrapped("The box goes on as it is: start installs nothing. An update replaces components and keeps the system, a "+
+		for _, line := range widget.Wrap("The box goes on as it is: start installs nothing. An update replaces components and keeps the system, a "+
 			"rebuild replaces the system and keeps the data disk; neither is part of this version yet.", w-4) {
-			out = append(out, t.dim.Render(line))
+			out = append(out, t.Dim.Render(line))
 		}
 	}
-	title := t.title.Render("drift") + t.dim.Render("  lock and config against what is applied")
+	title := t.Title.Render("drift") + t.Dim.Render("  lock and config against what is applied")
 	return m.scrolled(title, w, h, out)
 }
 
@@ -73,7 +74,7 @@ func (m *model) meets(c ops.ComponentStatus) string {
 	for _, a := range d.Artifacts {
 		total += a.Size
 	}
-	return "needs an update, " + size(total) + " to fetch"
+	return "needs an update, " + widget.Size(total) + " to fetch"
 }
 
 // short cuts a digest to what a person compares.

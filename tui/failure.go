@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops/fault"
+	"hermes-box/tui/widget"
 )
 
 // failure is an error on top of everything until it has been read.
@@ -17,24 +18,24 @@ type failure struct {
 	output string // of what failed
 	top    int    // first line shown
 
-	grace grace
+	grace widget.Grace
 }
 
 // fail shows an error that nobody has asked for.
 func (m *model) fail(f *failure) {
-	f.grace, f.top = newGrace(m.now()), 0
+	f.grace, f.top = widget.NewGrace(m.now()), 0
 	m.failure, m.lastFailure = f, f
 }
 
 // again shows the last error once more.
 func (m *model) again() tea.Cmd {
 	m.failure = m.lastFailure
-	m.failure.grace = grace{}
+	m.failure.grace = widget.Grace{}
 	return nil
 }
 
 func (f *failure) key(m *model, name string) tea.Cmd {
-	if f.grace.deaf(m.now()) {
+	if f.grace.Ignores(m.now()) {
 		return nil
 	}
 	switch name {
@@ -60,26 +61,26 @@ func (f *failure) key(m *model, name string) tea.Cmd {
 
 // hint is what to do about an error, in lines of w cells; nil if there is none.
 func (m *model) hint(err error, w int) []string {
-	hint := m.typed(clean(fault.HintOf(err)))
+	hint := m.typed(widget.Clean(fault.HintOf(err)))
 	if hint == "" {
 		return nil
 	}
-	out := wrapped("hint: "+hint, w)
-	out[0] = m.theme.warn.Render("hint:") + strings.TrimPrefix(out[0], "hint:")
+	out := widget.Wrap("hint: "+hint, w)
+	out[0] = m.theme.Warn.Render("hint:") + strings.TrimPrefix(out[0], "hint:")
 	return out
 }
 
 // view is the inside of the overlay: w cells, at most h lines.
 func (f *failure) view(m *model, w, h int) []string {
 	t := m.theme
-	text := wrapped(clean(f.err.Error()), w)
+	text := widget.Wrap(widget.Clean(f.err.Error()), w)
 	if hint := m.hint(f.err, w); hint != nil {
 		text = append(append(text, ""), hint...)
 	}
 	if f.output != "" {
-		text = append(text, "", t.dim.Render("the last it said:"))
-		for _, line := range wrapped(clean(f.output), w) {
-			text = append(text, t.dim.Render(line))
+		text = append(text, "", t.Dim.Render("the last it said:"))
+		for _, line := range widget.Wrap(widget.Clean(f.output), w) {
+			text = append(text, t.Dim.Render(line))
 		}
 	}
 	room := max(1, h-2)
@@ -89,9 +90,9 @@ func (f *failure) view(m *model, w, h int) []string {
 	if fault.HintOf(f.err) != "" {
 		what = "hint"
 	}
-	keys := t.key.Render("esc") + " close   " + t.key.Render("c") + " copy the " + what
+	keys := t.Key.Render("esc") + " close   " + t.Key.Render("c") + " copy the " + what
 	if len(text) > room {
-		keys += "   " + t.key.Render("↑↓") + " scroll"
+		keys += "   " + t.Key.Render("↑↓") + " scroll"
 	}
 	return append(out, "", keys)
 }

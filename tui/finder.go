@@ -9,6 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/sahilm/fuzzy"
+
+	"hermes-box/tui/widget"
 )
 
 // finder lists what can be done and does what is chosen. As help it begins with all keys of this place; as palette it
@@ -16,7 +18,7 @@ import (
 type finder struct {
 	palette bool
 	query   string
-	list    list
+	list    widget.List
 }
 
 func (m *model) openFinder(palette bool) tea.Cmd {
@@ -121,29 +123,29 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	switch name := k.String(); name {
 	case "esc", "ctrl+c":
 		if f.query != "" && !f.palette {
-			f.query, f.list = "", list{}
+			f.query, f.list = "", widget.List{}
 			return nil
 		}
 		m.finder = nil
 	case "up", "ctrl+p":
-		f.list.move(-1, len(all))
+		f.list.Move(-1, len(all))
 	case "down", "ctrl+n":
-		f.list.move(1, len(all))
+		f.list.Move(1, len(all))
 	case "pgup":
-		f.list.move(-10, len(all))
+		f.list.Move(-10, len(all))
 	case "pgdown":
-		f.list.move(10, len(all))
+		f.list.Move(10, len(all))
 	case "backspace":
 		if r := []rune(f.query); len(r) > 0 {
-			f.query, f.list = string(r[:len(r)-1]), list{}
+			f.query, f.list = string(r[:len(r)-1]), widget.List{}
 		}
 	case "ctrl+u":
-		f.query, f.list = "", list{}
+		f.query, f.list = "", widget.List{}
 	case "enter":
-		if f.list.at >= len(all) {
+		if f.list.At >= len(all) {
 			return nil
 		}
-		b := all[f.list.at]
+		b := all[f.list.At]
 		m.finder = nil
 		if b.reason(m) == "" && b.in&m.place() == 0 && b.in&onDashboard != 0 {
 			m.show(onDashboard)
@@ -164,22 +166,22 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 }
 
 // add narrows what is found.
-func (f *finder) add(text string) { f.query, f.list = typed(f.query, text), list{} }
+func (f *finder) add(text string) { f.query, f.list = typed(f.query, text), widget.List{} }
 
 // keyLine is what a binding does, or why it does not, after its keys in a column of w cells.
 func (m *model) keyLine(keys string, w int, b binding) string {
-	keys, label := fit(keys, w), fit(b.label, 15)
+	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 15)
 	if why := b.reason(m); why != "" {
-		return m.theme.dim.Render(keys + label + "– " + why)
+		return m.theme.Dim.Render(keys + label + "– " + why)
 	}
-	return m.theme.key.Render(keys) + label + m.theme.dim.Render(b.effect)
+	return m.theme.Key.Render(keys) + label + m.theme.Dim.Render(b.effect)
 }
 
 // keyLines are what can be pressed on the dashboard now, for a terminal that has room to say so.
 func (m *model) keyLines(w int) (out []string) {
 	for _, b := range m.keys {
 		if b.in&onDashboard != 0 && !b.move && b.reason(m) == "" {
-			out = append(out, fit(m.keyLine(shown(b.keys[0]), 11, b), w))
+			out = append(out, widget.Fit(m.keyLine(shown(b.keys[0]), 11, b), w))
 		}
 	}
 	return out
@@ -197,11 +199,11 @@ func shownKeys(b binding) string {
 // view is the inside of the overlay: w cells, at most h lines.
 func (f *finder) view(m *model, w, h int) []string {
 	t := m.theme
-	prompt := t.accent.Render(": ") + clean(f.query) + t.match.Render(" ")
+	prompt := t.Accent.Render(": ") + widget.Clean(f.query) + t.Match.Render(" ")
 	if !f.palette {
-		prompt = t.dim.Render("type to search, enter does it, esc closes")
+		prompt = t.Dim.Render("type to search, enter does it, esc closes")
 		if f.query != "" {
-			prompt = t.accent.Render("/ ") + clean(f.query) + t.match.Render(" ")
+			prompt = t.Accent.Render("/ ") + widget.Clean(f.query) + t.Match.Render(" ")
 		}
 	}
 	all := f.found(m)
@@ -213,30 +215,30 @@ func (f *finder) view(m *model, w, h int) []string {
 		}
 	}
 	const below = 3 // what the marked one does, in full
-	from, to := f.list.window(len(all), max(1, h-1-below))
+	from, to := f.list.Window(len(all), max(1, h-1-below))
 	for i := from; i < to; i++ {
 		b := all[i]
 		mark := "  "
-		if i == f.list.at {
-			mark = t.accent.Render("▸ ")
+		if i == f.list.At {
+			mark = t.Accent.Render("▸ ")
 		}
-		out = append(out, fit(mark+m.keyLine(shownKeys(b), keysW, b), w))
+		out = append(out, widget.Fit(mark+m.keyLine(shownKeys(b), keysW, b), w))
 	}
 	if len(all) == 0 {
-		out = append(out, t.dim.Render(fmt.Sprintf("nothing is called %q; esc closes", clean(f.query))))
+		out = append(out, t.Dim.Render(fmt.Sprintf("nothing is called %q; esc closes", widget.Clean(f.query))))
 		return out
 	}
 	for len(out) < h-below {
 		out = append(out, "")
 	}
-	about := all[f.list.at].effect
-	if why := all[f.list.at].reason(m); why != "" {
+	about := all[f.list.At].effect
+	if why := all[f.list.At].reason(m); why != "" {
 		about += " – not now: " + why
 	}
 	rule := strings.Repeat("─", max(0, w))
 	if more := len(all) - to; more > 0 {
 		rule = ansi.Truncate("── ↓ "+fmt.Sprint(more)+" more "+rule, max(0, w), "")
 	}
-	out = append(out, t.border.Render(rule))
-	return append(out, wrapped(clean(about), w)...)
+	out = append(out, t.Border.Render(rule))
+	return append(out, widget.Wrap(widget.Clean(about), w)...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
+	"hermes-box/tui/widget"
 )
 
 // first is the view where there is no box yet.
@@ -28,7 +29,7 @@ func (m *model) firstView(w, h int) []string {
 	t := m.theme
 	var out []string
 	text := func(s string) {
-		for _, line := range wrapped(s, w-2) {
+		for _, line := range widget.Wrap(s, w-2) {
 			out = append(out, " "+line)
 		}
 	}
@@ -45,7 +46,7 @@ func (m *model) firstView(w, h int) []string {
 		"Its system can be thrown away at any time; your work and your logins live on a disk of their own that stays.")
 	gap()
 	if m.known.Err == nil && h >= 20 {
-		text(t.title.Render("create") + " makes " + m.name() + ": " + m.known.Machine + ". It fetches what the lock names, boots the VM, " +
+		text(t.Title.Render("create") + " makes " + m.name() + ": " + m.known.Machine + ". It fetches what the lock names, boots the VM, " +
 			"installs, and proves that everything works. If anything fails, all of it is removed again.")
 		gap()
 	}
@@ -53,7 +54,7 @@ func (m *model) firstView(w, h int) []string {
 	for len(out) < h-1 {
 		out = append(out, "")
 	}
-	return append(out[:max(0, h-1)], fit(" "+m.invitation(), w))
+	return append(out[:max(0, h-1)], widget.Fit(" "+m.invitation(), w))
 }
 
 // missing is what was found out about this machine, in at most h lines: what it lacks, each with its remedy, then what
@@ -64,12 +65,12 @@ func (m *model) missing(w, h int) []string {
 	if m.known.Err != nil {
 		all = []ops.Check{{Title: "config file", Verdict: ops.Fail, Evidence: m.known.Err.Error(), Repair: fault.HintOf(m.known.Err)}}
 	}
-	head := t.title.Render("this machine")
+	head := t.Title.Render("this machine")
 	var lines []string
 	has := " "
 	for _, check := range all {
 		if check.Verdict == ops.Pass {
-			has += t.good.Render("✓") + strings.ReplaceAll(" "+check.Title, " ", "\u00a0") + "   "
+			has += t.Good.Render("✓") + strings.ReplaceAll(" "+check.Title, " ", "\u00a0") + "   "
 			continue
 		}
 		lines = append(lines, " "+m.checkLine(check, w-1))
@@ -77,19 +78,19 @@ func (m *model) missing(w, h int) []string {
 	}
 	switch {
 	case c.working():
-		head += t.info.Render(c.progress())
+		head += t.Info.Render(c.progress())
 	case len(all) == 0:
 	case shortfall(all) == "":
-		head += t.good.Render("  ✓ has all it needs")
+		head += t.Good.Render("  ✓ has all it needs")
 	default:
-		head += t.warn.Render("  ! " + shortfall(all))
+		head += t.Warn.Render("  ! " + shortfall(all))
 	}
 	if strings.TrimSpace(has) != "" {
-		for _, line := range wrapped(strings.TrimRight(has, " "), w-1) {
+		for _, line := range widget.Wrap(strings.TrimRight(has, " "), w-1) {
 			lines = append(lines, " "+strings.TrimLeft(strings.ReplaceAll(line, "\u00a0", " "), " "))
 		}
 	}
-	return t.ruled(head, w, max(0, min(h, len(lines)+1)), lines)
+	return t.Ruled(head, w, max(0, min(h, len(lines)+1)), lines)
 }
 
 // shortfall counts what fails and what could not be looked at; empty if all is well.
@@ -109,7 +110,7 @@ func shortfall(all []ops.Check) string {
 		if bad == 1 {
 			verb = "fails"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %s %s", bad, count(len(all), "check"), verb))
+		parts = append(parts, fmt.Sprintf("%d of %s %s", bad, widget.Count(len(all), "check"), verb))
 	}
 	if blind > 0 {
 		parts = append(parts, fmt.Sprintf("%d not known", blind))
@@ -133,12 +134,12 @@ func (m *model) remedy(repair string, w int) []string {
 		return nil
 	}
 	var out []string
-	for i, line := range wrapped(m.typed(clean(repair)), w-8) {
+	for i, line := range widget.Wrap(m.typed(widget.Clean(repair)), w-8) {
 		mark := "     "
 		if i == 0 {
-			mark = "   " + m.theme.warn.Render("→ ")
+			mark = "   " + m.theme.Warn.Render("→ ")
 		}
-		out = append(out, fit(mark+line, w))
+		out = append(out, widget.Fit(mark+line, w))
 	}
 	return out
 }
@@ -147,19 +148,19 @@ func (m *model) remedy(repair string, w int) []string {
 func (m *model) invitation() string {
 	t := m.theme
 	if len(m.first.checks.failed()) > 0 {
-		return t.key.Render("r") + " looks again once that is mended"
+		return t.Key.Render("r") + " looks again once that is mended"
 	}
 	if why := whyNotCreate(m); why != "" {
-		return t.dim.Render(why)
+		return t.Dim.Render(why)
 	}
-	return t.key.Render("enter") + t.title.Render(" makes the box")
+	return t.Key.Render("enter") + t.Title.Render(" makes the box")
 }
 
 // checks are what doctor has found, as it finds it.
 type checks struct {
 	all    []ops.Check
 	now    string // what is being looked at
-	list   list
+	list   widget.List
 	feed   *feed[ops.Check]
 	cancel context.CancelFunc
 }
@@ -192,9 +193,9 @@ func (c *checks) working() bool { return c.feed != nil }
 func (c *checks) progress() string {
 	looking := "looking on"
 	if c.now != "" {
-		looking = "looking at: " + clean(c.now)
+		looking = "looking at: " + widget.Clean(c.now)
 	}
-	return "  " + count(len(c.all), "check") + " made, " + looking
+	return "  " + widget.Count(len(c.all), "check") + " made, " + looking
 }
 
 // begun is whether there are checks, or will be.
@@ -232,8 +233,8 @@ func (m *model) checked(b batch[ops.Check]) tea.Cmd {
 		}
 		if b.ended {
 			c.end()
-			if i := worst(c.all); c.list.at == 0 && i > 0 { // whoever has moved already stays
-				c.list.move(i, len(c.all))
+			if i := worst(c.all); c.list.At == 0 && i > 0 { // whoever has moved already stays
+				c.list.Move(i, len(c.all))
 			}
 			return nil
 		}
@@ -245,10 +246,5 @@ func (m *model) checked(b batch[ops.Check]) tea.Cmd {
 
 // checkLine is a check on one line.
 func (m *model) checkLine(c ops.Check, w int) string {
-	return fit(fit(m.theme.verdict(c.Verdict), 11)+fit(c.Title, min(25, max(0, w-11)))+m.theme.dim.Render(firstLine(clean(c.Evidence))), w)
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
+	return widget.Fit(widget.Fit(verdictSign(m.theme, c.Verdict), 11)+widget.Fit(c.Title, min(25, max(0, w-11)))+m.theme.Dim.Render(widget.FirstLine(widget.Clean(c.Evidence))), w)
 }

@@ -16,6 +16,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/widget"
 )
 
 var (
@@ -97,7 +98,7 @@ func scenes() []scene {
 		})},
 		{"logs-commands", on(withStatus(running()), logged("commands", readable(`{"time":"2026-06-15T11:59:58Z","command":"limactl list --format json main","seconds":0.11,"status":0}`),
 			readable(`{"time":"2026-06-15T11:59:59Z","command":"ssh -F /Users/me/.hermes-box/lima/main/ssh.config lima-main -- <46 bytes>","seconds":0.16,"status":255,"stderr":"Connection refused"}`)))},
-		{"doctor", on(withStatus(running()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.at = onDoctor, 2 })},
+		{"doctor", on(withStatus(running()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.At = onDoctor, 2 })},
 		{"doctor-checking", on(withStatus(running()), checks(healthyHost()[:2]), func(m *model) { m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil) })},
 		{"stop", on(withStatus(running()), keys("S"))},
 		{"destroy", on(withStatus(running()), keys("X"))},
@@ -182,7 +183,7 @@ func creating(at int, err error) func(m *model) {
 		}
 		if err != nil || at >= len(plan) {
 			o.finish(err, noon)
-			o.grace = grace{}
+			o.grace = widget.Grace{}
 		}
 	}
 }
@@ -201,7 +202,7 @@ func started(m *model) {
 		o.apply(ops.Event{Time: noon, Kind: ops.Phase, Step: "verify", Component: c.Name, Phase: protocol.PhaseHealth, State: c.Said})
 	}
 	o.finish(nil, noon)
-	o.grace = grace{}
+	o.grace = widget.Grace{}
 }
 
 // Every view in every state, as text: read them as pictures when they change.

@@ -9,6 +9,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/tui/widget"
 )
 
 // place is where the person is; a binding names those it is for.
@@ -107,13 +109,13 @@ func (m *model) press(b binding) tea.Cmd {
 // most useful. Those that cannot be pressed now are in the list of keys, with the reason.
 func (m *model) footer(w int) string {
 	if m.note != "" {
-		return fit(m.theme.warn.Render(clean(m.note)), w)
+		return widget.Fit(m.theme.Warn.Render(widget.Clean(m.note)), w)
 	}
 	switch {
 	case m.failure != nil || m.dialog != nil || m.finder != nil: // it says its own keys; those of the view do nothing
 		return ""
 	case m.view == onLogs && m.logs.typing:
-		return fit(m.theme.key.Render("enter")+" finds it  "+m.theme.key.Render("esc")+" leaves the search", w)
+		return widget.Fit(m.theme.Key.Render("enter")+" finds it  "+m.theme.Key.Render("esc")+" leaves the search", w)
 	}
 	at := m.place()
 	var all, ends []binding
@@ -129,7 +131,7 @@ func (m *model) footer(w int) string {
 	slices.SortStableFunc(all, func(a, b binding) int {
 		return cmp.Or(cmp.Compare(min(bits.OnesCount(uint(a.in)), 2), min(bits.OnesCount(uint(b.in)), 2)), cmp.Compare(a.rank, b.rank))
 	})
-	text := func(b binding) string { return m.theme.key.Render(shown(b.keys[0])) + " " + b.label }
+	text := func(b binding) string { return m.theme.Key.Render(shown(b.keys[0])) + " " + b.label }
 	const gap = 2
 	var parts, tail []string
 	for _, b := range ends {

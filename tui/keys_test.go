@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -39,9 +38,9 @@ func TestKeys(t *testing.T) {
 		{"y is yes", withStatus(running()), "S y", "", "Stop main?", "stop:false"},
 		{"marked, enter is yes", withStatus(running()), "S tab enter", "", "Stop main?", "stop:false"},
 		{"by force", withStatus(off("degraded")), "K y", "", "", "stop:true"},
-		{"destroy wants the name", withStatus(running()), "X enter", "the name is main", "", "!destroy"},
-		{"y is not the name", withStatus(running()), "X y enter", "that is not its name: it is called main", "", "!destroy"},
-		{"another name", withStatus(running()), "X m a i n 2 enter", "that is not its name", "", "!destroy"},
+		{"destroy wants the name", withStatus(running()), "X enter", "type main", "", "!destroy"},
+		{"y is not the name", withStatus(running()), "X y enter", "that is not the name; type main", "", "!destroy"},
+		{"another name", withStatus(running()), "X m a i n 2 enter", "that is not the name", "", "!destroy"},
 		{"its name", withStatus(running()), "X m a i n enter", "", "Destroy main", "destroy"},
 		{"esc keeps it", withStatus(running()), "X m a i n esc", "▸ node", "Destroy main", "!destroy"},
 		{"the first key of all makes the box", noBox(), "enter", "", "", "create"},
@@ -147,20 +146,6 @@ func TestDialogKeepsItsAnswer(t *testing.T) {
 	press(m, "X", "m", "a")
 	if s := screen(m); !strings.Contains(s, "> ma") || !strings.Contains(s, "enter destroy") {
 		t.Error(s)
-	}
-}
-
-func TestGraceHasAnEnd(t *testing.T) {
-	g := newGrace(noon)
-	at := noon
-	for at.Sub(noon) < quietLimit {
-		at = at.Add(100 * time.Millisecond)
-		if at.Sub(noon) <= quietLimit && !g.deaf(at) {
-			t.Fatalf("heard after %v of a held key", at.Sub(noon))
-		}
-	}
-	if g.deaf(at.Add(100 * time.Millisecond)) {
-		t.Error("deaf for ever while a key is held")
 	}
 }
 

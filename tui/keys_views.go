@@ -2,6 +2,8 @@ package tui
 
 import (
 	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/tui/widget"
 )
 
 // moveBindings move in a view.
@@ -29,11 +31,11 @@ func moveBindings() []binding {
 func (m *model) move(n int) tea.Cmd {
 	switch m.view {
 	case onDashboard:
-		m.dashboard.components.move(n, len(m.components()))
+		m.dashboard.components.Move(n, len(m.components()))
 	case onDetails, onDrift:
 		m.details.top = max(0, m.details.top+n)
 	case onDoctor:
-		m.doctor.checks.list.move(n, len(m.doctor.checks.all))
+		m.doctor.checks.list.Move(n, len(m.doctor.checks.all))
 	case onLogs:
 		m.logs.move(n, max(1, m.h-2-3))
 	case onOperation:
@@ -131,7 +133,7 @@ func (m *model) copyLog() tea.Cmd {
 		text += line + "\n"
 	}
 	cmd := m.copy(text)
-	m.note = "copied " + count(to-min(m.logs.top, to), "line") + " (if the terminal allows)"
+	m.note = "copied " + widget.Count(to-min(m.logs.top, to), "line") + " (if the terminal allows)"
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // drawn is the log cut into lines of the screen, kept as long as neither log nor width change.
@@ -67,49 +68,49 @@ func (m *model) logsView(w, h int) []string {
 	var tabs []string
 	for _, s := range ops.LogSources {
 		if s == l.source {
-			tabs = append(tabs, t.accent.Render("▸ "+s))
+			tabs = append(tabs, t.Accent.Render("▸ "+s))
 		} else {
-			tabs = append(tabs, t.dim.Render(s))
+			tabs = append(tabs, t.Dim.Render(s))
 		}
 	}
-	out := []string{fit(strings.Join(tabs, "  "), w)}
-	title := t.title.Render("log of " + l.source)
+	out := []string{widget.Fit(strings.Join(tabs, "  "), w)}
+	title := t.Title.Render("log of " + l.source)
 	switch {
 	case len(lines) == 0:
 	case l.follow:
-		title += t.good.Render("  ↓ follows") + t.dim.Render("  "+count(len(lines), "line"))
+		title += t.Good.Render("  ↓ follows") + t.Dim.Render("  "+widget.Count(len(lines), "line"))
 	default:
-		title += t.dim.Render(fmt.Sprintf("  %d to %d of %d lines", l.top+1, min(len(lines), l.top+room), len(lines)))
+		title += t.Dim.Render(fmt.Sprintf("  %d to %d of %d lines", l.top+1, min(len(lines), l.top+room), len(lines)))
 	}
 	switch {
 	case l.typing:
-		title += "  /" + clean(l.query) + t.match.Render(" ")
+		title += "  /" + widget.Clean(l.query) + t.Match.Render(" ")
 	case l.nth > 0:
-		title += t.warn.Render(fmt.Sprintf("  /%s: %d of %d found", clean(l.query), l.nth, len(l.hits)))
+		title += t.Warn.Render(fmt.Sprintf("  /%s: %d of %d found", widget.Clean(l.query), l.nth, len(l.hits)))
 	case l.query != "":
-		title += t.warn.Render(fmt.Sprintf("  /%s: %d found", clean(l.query), len(l.hits)))
+		title += t.Warn.Render(fmt.Sprintf("  /%s: %d found", widget.Clean(l.query), len(l.hits)))
 	}
 	var body []string
 	switch {
 	case len(lines) == 0 && l.err != nil:
-		body = append(wrapped(clean(l.err.Error()), w-4), m.hint(l.err, w-4)...)
+		body = append(widget.Wrap(widget.Clean(l.err.Error()), w-4), m.hint(l.err, w-4)...)
 	case len(lines) == 0 && l.feed != nil:
-		body = append(body, t.dim.Render("reading..."))
+		body = append(body, t.Dim.Render("reading..."))
 	case len(lines) == 0:
-		body = append(body, t.dim.Render("it is empty"))
+		body = append(body, t.Dim.Render("it is empty"))
 	}
 	for i := l.top; i < min(len(lines), l.top+room); i++ {
-		ink := t.accent
+		ink := t.Accent
 		if l.nth > 0 && l.hits[l.nth-1] == i {
-			ink = t.match
+			ink = t.Match
 		}
 		body = append(body, l.marked(ink, lines[i], w-4))
 	}
-	return append(out, t.panel(title, w, h-1, body)...)
+	return append(out, t.Panel(title, w, h-1, body)...)
 }
 
 // marked is a line with what was searched for in that ink.
-func (l *logs) marked(found ink, line string, w int) string {
+func (l *logs) marked(found widget.Ink, line string, w int) string {
 	line = ansi.Truncate(line, w, "…")
 	if l.query == "" {
 		return line

@@ -11,6 +11,7 @@ import (
 
 	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // model is the whole dashboard. It is the only Tea model; the views are structs in it.
@@ -21,11 +22,11 @@ type model struct {
 	tasks  *tasks
 	now    func() time.Time
 	after  func(time.Duration, tea.Msg) tea.Cmd // a message in a while
-	theme  theme
+	theme  widget.Theme
 	keys   []binding
 	ascii  bool
-	frames *frames // nil: drawn at one rate
-	label  string  // beside the name of the box on every screen: "demo"
+	frames *widget.Frames // nil: drawn at one rate
+	label  string         // beside the name of the box on every screen: "demo"
 
 	typed  func(string) string                          // a text with commands in it, as they are to be typed here
 	create bool                                         // begin with making the box
@@ -50,7 +51,7 @@ type model struct {
 
 	// On top of the view, the topmost first.
 	failure *failure
-	dialog  *dialog
+	dialog  *question
 	finder  *finder
 
 	lastFailure *failure
@@ -59,7 +60,7 @@ type model struct {
 
 func newModel(ctx context.Context, b Box) *model {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{box: b, ctx: ctx, stop: stop, tasks: &tasks{}, now: time.Now, after: after, theme: newTheme(""), keys: bindings(),
+	m := &model{box: b, ctx: ctx, stop: stop, tasks: &tasks{}, now: time.Now, after: after, theme: widget.NewTheme(""), keys: bindings(),
 		typed: func(s string) string { return s }, mouse: true, view: onDashboard, poll: newPoll()}
 	m.logs = newLogs()
 	m.known = b.Known()
@@ -88,7 +89,7 @@ func (m *model) Init() tea.Cmd {
 
 // Update changes the dashboard. It never waits: what takes time is a command.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.frames.wake()
+	m.frames.Wake()
 	return m, m.update(msg)
 }
 
@@ -165,13 +166,13 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case m.failure != nil:
 		return m.failure.key(m, name)
 	case m.dialog != nil:
-		return m.dialog.key(m, k)
+		return m.answer(k)
 	case m.finder != nil:
 		return m.finder.key(m, k)
 	case m.view == onLogs && m.logs.typing:
 		return m.logs.typeKey(k)
 	}
-	if m.view == onOperation && m.op != nil && m.op.ended && name != "ctrl+c" && m.op.grace.deaf(m.now()) {
+	if m.view == onOperation && m.op != nil && m.op.ended && name != "ctrl+c" && m.op.grace.Ignores(m.now()) {
 		return nil
 	}
 	b, ok := find(m.keys, m.place(), name)
@@ -191,12 +192,12 @@ const maxTyped = 100
 // paste goes where text is typed, and nowhere else: what was copied answers no question and presses no key. Of much only
 // the beginning is taken.
 func (m *model) paste(text string) tea.Cmd {
-	text = typed("", clean(text[:min(len(text), 4*maxTyped)]))
+	text = typed("", widget.Clean(text[:min(len(text), 4*maxTyped)]))
 	switch {
 	case m.small() || m.attaching != nil || m.failure != nil:
 	case m.dialog != nil:
-		if m.dialog.input != nil {
-			return m.dialog.edit(tea.PasteMsg{Content: text})
+		if m.dialog.Typed() {
+			return m.dialog.Paste(text)
 		}
 	case m.finder != nil:
 		m.finder.add(text)

@@ -24,7 +24,7 @@ func (m *model) clicked(msg tea.MouseMsg) tea.Cmd {
 		case m.failure != nil:
 			m.failure.top += by
 		case m.finder != nil:
-			m.finder.list.move(by, len(m.finder.found(m)))
+			m.finder.list.Move(by, len(m.finder.found(m)))
 		default:
 			return m.move(by)
 		}
@@ -48,13 +48,13 @@ func (m *model) pick(x, y int) {
 			first++
 		}
 		l := &m.dashboard.components
-		if row := l.top + y - first; y >= first && row < len(m.components()) {
-			l.at = row
+		if row := l.Top + y - first; y >= first && row < len(m.components()) {
+			l.At = row
 		}
 	case onDoctor:
 		l := &m.doctor.checks.list
-		if row := l.top + y - 2; y >= 2 && row < len(m.doctor.checks.all) {
-			l.at = row
+		if row := l.Top + y - 2; y >= 2 && row < len(m.doctor.checks.all) {
+			l.At = row
 		}
 	}
 }

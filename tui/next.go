@@ -82,10 +82,10 @@ func product(name string) string {
 func (m *model) nextLines(w int) []string {
 	var parts []string
 	for i, s := range m.suggestions() {
-		parts = append(parts, m.theme.key.Render(fmt.Sprint(i+1))+" "+s.text)
+		parts = append(parts, m.theme.Key.Render(fmt.Sprint(i+1))+" "+s.text)
 	}
 	if len(parts) == 0 {
-		return []string{m.theme.dim.Render(m.nothing())}
+		return []string{m.theme.Dim.Render(m.nothing())}
 	}
 	if line := strings.Join(parts, "   "); ansi.StringWidth(line) <= w {
 		return []string{line}

@@ -9,6 +9,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/widget"
 )
 
 // stepState is how far a step of a plan is.
@@ -59,9 +60,9 @@ type operation struct {
 	watched  bool // another process does it
 	left     bool // the person left meanwhile, which canceled it
 	showLog  bool
-	pulse    int   // the one that counts
-	back     int   // lines that the log is scrolled back from its end
-	grace    grace // of the outcome
+	pulse    int          // the one that counts
+	back     int          // lines that the log is scrolled back from its end
+	grace    widget.Grace // of the outcome
 
 	cancel func()
 	feed   *feed[ops.Event]
@@ -96,12 +97,12 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Log:
 		o.note(e.Time, e.Line)
 	case ops.Warning:
-		o.warnings = append(o.warnings[max(0, len(o.warnings)-warningsKept+1):], clean(e.Line))
+		o.warnings = append(o.warnings[max(0, len(o.warnings)-warningsKept+1):], widget.Clean(e.Line))
 		o.note(e.Time, "warning: "+e.Line)
 	case ops.Done:
 		s.state, s.took, s.detail = stepDone, seconds(e), ""
 		o.fill(s, protocol.Done)
-		o.note(e.Time, e.Title+": done in "+elapsed(s.took))
+		o.note(e.Time, e.Title+": done in "+widget.Elapsed(s.took))
 	case ops.Failed:
 		s.state, s.took = stepFailed, seconds(e)
 		if o.canceled {
@@ -115,7 +116,7 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Undone:
 		s.state = stepUndone
 		if e.Error != "" {
-			s.state, s.detail, o.stuck = stepStuck, clean("could not be undone: "+e.Error), true
+			s.state, s.detail, o.stuck = stepStuck, widget.Clean("could not be undone: "+e.Error), true
 		}
 		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
 	}
@@ -163,14 +164,14 @@ func (s *step) timeLeft() string {
 	case left < 10*time.Second:
 		return fmt.Sprintf("%.0fs left", max(1, left.Seconds()))
 	default:
-		return elapsed(left) + " left"
+		return widget.Elapsed(left) + " left"
 	}
 }
 
 // phase notes where a component is, or what the guest does as a whole.
 func (o *operation) phase(s *step, e ops.Event) {
 	s.phases.Follow(e)
-	s.detail = clean(s.phases.String())
+	s.detail = widget.Clean(s.phases.String())
 	if e.Component == "" {
 		return
 	}
@@ -212,12 +213,12 @@ func (o *operation) note(at time.Time, line string) {
 	if len(o.log) >= logLines {
 		o.log = slices.Delete(o.log, 0, logLines/10)
 	}
-	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+clean(line))
+	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+widget.Clean(line))
 }
 
 // finish is the end of it, with its outcome. Nothing is at work any more then.
 func (o *operation) finish(err error, now time.Time) {
-	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), newGrace(now)
+	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), widget.NewGrace(now)
 	for _, row := range o.grid {
 		for phase, state := range row {
 			if state == protocol.Started {
@@ -226,7 +227,7 @@ func (o *operation) finish(err error, now time.Time) {
 		}
 	}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok {
-		o.output = clean(out)
+		o.output = widget.Clean(out)
 	}
 }
 

@@ -8,20 +8,21 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/ops/lock"
+	"hermes-box/tui/widget"
 )
 
 // operationView draws the plan, the grid, and below them the outcome or the log: exactly h lines of w cells.
 func (m *model) operationView(w, h int) []string {
 	o := m.op
 	if o == nil {
-		return m.theme.ruled(m.theme.title.Render("no operation"), w, h, nil)
+		return m.theme.Ruled(m.theme.Title.Render("no operation"), w, h, nil)
 	}
 	end := m.outcomeLines(w, h)
 	switch {
 	case o.showLog:
 		room := max(1, h-len(end)-2)
 		o.back = max(0, min(o.back, len(o.log)-room))
-		return append(m.theme.panel(m.planTitle(), w, h-len(end), lastLines(o.log[:len(o.log)-o.back], room, w-4)), end...)
+		return append(m.theme.Panel(m.planTitle(), w, h-len(end), widget.LastWrapped(o.log[:len(o.log)-o.back], room, w-4)), end...)
 	case w >= 110 && o.grid != nil && len(o.columns()) > 0:
 		return m.wideOperation(w, h, end)
 	}
@@ -30,13 +31,13 @@ func (m *model) operationView(w, h int) []string {
 	if room < 4 {
 		grid, room = nil, h-len(end)-1
 	}
-	out := m.theme.ruled(m.planTitle(), w, 1+min(room, len(o.steps)), m.stepLines(w, min(room, len(o.steps))))
+	out := m.theme.Ruled(m.planTitle(), w, 1+min(room, len(o.steps)), m.stepLines(w, min(room, len(o.steps))))
 	out = append(out, grid...)
 	if len(out) < h-len(end) && len(o.warnings) > 0 {
-		out = append(out, fit(m.theme.warn.Render("! "+o.warnings[len(o.warnings)-1]), w))
+		out = append(out, widget.Fit(m.theme.Warn.Render("! "+o.warnings[len(o.warnings)-1]), w))
 	}
 	if rest := h - len(end) - len(out); rest > 3 {
-		out = append(out, m.theme.ruled(m.theme.title.Render("log"), w, rest, tailOf(o.log, rest-1))...)
+		out = append(out, m.theme.Ruled(m.theme.Title.Render("log"), w, rest, widget.Last(o.log, rest-1))...)
 	}
 	for len(out) < h-len(end) {
 		out = append(out, "")
@@ -54,53 +55,41 @@ func (m *model) wideOperation(w, h int, end []string) []string {
 	if len(o.warnings) > 0 {
 		side = append(side, "")
 		for _, warning := range o.warnings {
-			for _, line := range wrapped("! "+warning, gridW-4) {
-				side = append(side, m.theme.warn.Render(line))
+			for _, line := range widget.Wrap("! "+warning, gridW-4) {
+				side = append(side, m.theme.Warn.Render(line))
 			}
 		}
 	}
-	out := beside(m.theme.panel(m.planTitle(), w-gridW, top, m.stepLines(w-gridW-4, top-2)),
-		m.theme.panel(m.theme.title.Render("software")+"   "+m.phaseHead(), gridW, top, side))
+	out := widget.Beside(m.theme.Panel(m.planTitle(), w-gridW, top, m.stepLines(w-gridW-4, top-2)),
+		m.theme.Panel(m.theme.Title.Render("software")+"   "+m.phaseHead(), gridW, top, side))
 	rest := h - len(end) - len(out)
-	out = append(out, m.theme.panel(m.theme.title.Render("log"), w, rest, tailOf(o.log, rest-2))...)
+	out = append(out, m.theme.Panel(m.theme.Title.Render("log"), w, rest, widget.Last(o.log, rest-2))...)
 	return append(out, end...)
-}
-
-// lastLines are the last n lines of the screen that a log makes, its long lines broken.
-func lastLines(log []string, n, w int) (out []string) {
-	for i := len(log) - 1; i >= 0 && len(out) < n; i-- {
-		out = append(strings.Split(ansi.Hardwrap(log[i], max(1, w), true), "\n"), out...)
-	}
-	return tailOf(out, n)
-}
-
-func tailOf(lines []string, n int) []string {
-	return lines[max(0, len(lines)-max(0, n)):]
 }
 
 func (m *model) planTitle() string {
 	o := m.op
 	done, all := o.at()
-	title := m.theme.title.Render(o.verb.id)
+	title := m.theme.Title.Render(o.verb.id)
 	switch {
 	case o.ended && o.err == nil:
-		return title + m.theme.good.Render(" done in "+elapsed(o.took))
+		return title + m.theme.Good.Render(" done in "+widget.Elapsed(o.took))
 	case o.wasCanceled():
-		return title + m.theme.warn.Render(" canceled after "+elapsed(o.took))
+		return title + m.theme.Warn.Render(" canceled after "+widget.Elapsed(o.took))
 	case o.ended:
-		return title + m.theme.bad.Render(" failed after "+elapsed(o.took))
+		return title + m.theme.Bad.Render(" failed after "+widget.Elapsed(o.took))
 	case o.canceled:
-		return title + m.theme.warn.Render(" undoing")
+		return title + m.theme.Warn.Render(" undoing")
 	}
-	took := sofar(m.now().Sub(o.begun))
+	took := widget.SoFar(m.now().Sub(o.begun))
 	by := ""
 	if o.watched {
 		by = " · by another hermes-box"
 	}
 	if all == 0 {
-		return title + m.theme.dim.Render(" begins"+by)
+		return title + m.theme.Dim.Render(" begins"+by)
 	}
-	return title + m.theme.dim.Render(fmt.Sprintf(" %d of %d · %s%s", done, all, took, by))
+	return title + m.theme.Dim.Render(fmt.Sprintf(" %d of %d · %s%s", done, all, took, by))
 }
 
 // stepLines are the steps of the plan in h lines. Where they are more, those that are done become one line.
@@ -121,7 +110,7 @@ func (m *model) stepLines(w, h int) []string {
 		out = append(out, m.stepLine(&o.steps[i], w))
 	}
 	if hidden > 0 {
-		out = append([]string{m.theme.good.Render("✓") + m.theme.dim.Render(fmt.Sprintf(" %d steps done", hidden))}, out...)
+		out = append([]string{m.theme.Good.Render("✓") + m.theme.Dim.Render(fmt.Sprintf(" %d steps done", hidden))}, out...)
 	}
 	return out[:max(0, min(h, len(out)))]
 }
@@ -141,44 +130,44 @@ func (m *model) stepLine(s *step, w int) string {
 	title := s.Title
 	switch s.state {
 	case stepPending:
-		mark, title = t.dim.Render("·"), t.dim.Render(title)
+		mark, title = t.Dim.Render("·"), t.Dim.Render(title)
 	case stepRunning:
-		mark, title = t.info.Render("▸"), t.title.Render(title)
+		mark, title = t.Info.Render("▸"), t.Title.Render(title)
 		tail = m.stepProgress(s, w-titleW-2)
 	case stepDone:
-		mark, tail = t.good.Render("✓"), t.dim.Render(elapsed(s.took))
+		mark, tail = t.Good.Render("✓"), t.Dim.Render(widget.Elapsed(s.took))
 	case stepFailed:
-		mark, tail = t.bad.Render("✗"), t.bad.Render("failed")+t.dim.Render(" after "+elapsed(s.took))
+		mark, tail = t.Bad.Render("✗"), t.Bad.Render("failed")+t.Dim.Render(" after "+widget.Elapsed(s.took))
 		if s.detail != "" {
-			tail = t.bad.Render("failed") + t.dim.Render(" at "+s.detail)
+			tail = t.Bad.Render("failed") + t.Dim.Render(" at "+s.detail)
 		}
 		if ansi.StringWidth(tail) > w-titleW-2 {
-			tail = t.bad.Render(or(s.detail, "failed"))
+			tail = t.Bad.Render(or(s.detail, "failed"))
 		}
 	case stepStuck:
-		mark, tail = t.bad.Render("✗"), t.bad.Render(s.detail)
+		mark, tail = t.Bad.Render("✗"), t.Bad.Render(s.detail)
 	case stepCanceled:
-		mark, tail = t.warn.Render("–"), t.warn.Render("canceled")+t.dim.Render(" after "+elapsed(s.took))
+		mark, tail = t.Warn.Render("–"), t.Warn.Render("canceled")+t.Dim.Render(" after "+widget.Elapsed(s.took))
 	case stepUndoing:
-		mark, tail = t.warn.Render("↩"), t.warn.Render("being undone")
+		mark, tail = t.Warn.Render("↩"), t.Warn.Render("being undone")
 	case stepUndone:
-		mark, tail = t.warn.Render("↩"), t.dim.Render("undone")
+		mark, tail = t.Warn.Render("↩"), t.Dim.Render("undone")
 	}
-	return fit(mark+" "+fit(title, titleW)+tail, w)
+	return widget.Fit(mark+" "+widget.Fit(title, titleW)+tail, w)
 }
 
 // stepProgress tells how far a running step is: bytes where they move, else what it is at.
 func (m *model) stepProgress(s *step, w int) string {
-	took := sofar(m.now().Sub(s.begun))
+	took := widget.SoFar(m.now().Sub(s.begun))
 	if s.total <= 0 || s.done >= s.total {
 		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
-			return m.theme.dim.Render(text)
+			return m.theme.Dim.Render(text)
 		} else if s.detail != "" {
-			return m.theme.dim.Render(someOf(s.detail, w)) // half a number says nothing
+			return m.theme.Dim.Render(someOf(s.detail, w)) // half a number says nothing
 		}
-		return m.theme.dim.Render(took)
+		return m.theme.Dim.Render(took)
 	}
-	done, total := size(s.done), size(s.total)
+	done, total := widget.Size(s.done), widget.Size(s.total)
 	if n, unit, _ := strings.Cut(done, " "); strings.HasSuffix(total, unit) {
 		done = n
 	}
@@ -186,15 +175,15 @@ func (m *model) stepProgress(s *step, w int) string {
 	if ansi.StringWidth(text+" · "+s.timeLeft()) > w {
 		text = fmt.Sprintf("%d %%", 100*s.done/s.total)
 	}
-	for _, more := range []string{s.timeLeft(), size(int64(s.rate)) + "/s"} { // the most useful that fits
+	for _, more := range []string{s.timeLeft(), widget.Size(int64(s.rate)) + "/s"} { // the most useful that fits
 		if longer := text + " · " + more; s.rate > 0 && more != "" && ansi.StringWidth(longer) <= w {
 			text = longer
 		}
 	}
 	if free := w - ansi.StringWidth(text) - 1; free >= 6 {
-		return m.theme.gauge(s.done, s.total, min(free, 16), m.theme.info) + " " + m.theme.dim.Render(text)
+		return m.theme.Gauge(s.done, s.total, min(free, 16), m.theme.Info) + " " + m.theme.Dim.Render(text)
 	}
-	return m.theme.dim.Render(fit(text, max(0, w)))
+	return m.theme.Dim.Render(widget.Fit(text, max(0, w)))
 }
 
 // someOf is as many parts of a list as fit into w cells, and how many more there are.
@@ -218,9 +207,9 @@ func phaseWidth(phase string) int { return max(len(phase)+2, 7) }
 func (m *model) phaseHead() string {
 	var head strings.Builder
 	for _, p := range m.op.columns() {
-		head.WriteString(fit(p, phaseWidth(p)))
+		head.WriteString(widget.Fit(p, phaseWidth(p)))
 	}
-	return m.theme.dim.Render(strings.TrimRight(head.String(), " "))
+	return m.theme.Dim.Render(strings.TrimRight(head.String(), " "))
 }
 
 // gridLines is the table of components and phases under its heading; none where nothing is installed.
@@ -230,17 +219,17 @@ func (m *model) gridLines(w int) []string {
 		return nil
 	}
 	const nameW = 11
-	out := []string{fit(m.theme.title.Render(fit("software", nameW))+m.phaseHead(), w)}
+	out := []string{widget.Fit(m.theme.Title.Render(widget.Fit("software", nameW))+m.phaseHead(), w)}
 	for _, name := range lock.Order {
-		line := fit("  "+name, nameW)
+		line := widget.Fit("  "+name, nameW)
 		if state := m.op.grid[name][columns[0]]; len(columns) == 1 && state != "" { // there is room for words
-			out = append(out, fit(line+m.theme.state(state), w))
+			out = append(out, widget.Fit(line+stateSign(m.theme, state), w))
 			continue
 		}
 		for _, phase := range columns {
-			line += fit(m.cell(m.op.grid[name][phase]), phaseWidth(phase))
+			line += widget.Fit(m.cell(m.op.grid[name][phase]), phaseWidth(phase))
 		}
-		out = append(out, fit(line, w))
+		out = append(out, widget.Fit(line, w))
 	}
 	return out
 }
@@ -250,19 +239,19 @@ func (m *model) cell(state string) string {
 	t := m.theme
 	switch state {
 	case "":
-		return t.dim.Render("  ·")
+		return t.Dim.Render("  ·")
 	case protocol.Done, protocol.Healthy:
-		return t.good.Render("  ✓")
+		return t.Good.Render("  ✓")
 	case protocol.SetupRequired:
-		return t.warn.Render("  ◦")
+		return t.Warn.Render("  ◦")
 	case protocol.Skipped:
-		return t.dim.Render("  –")
+		return t.Dim.Render("  –")
 	case protocol.Failed:
-		return t.bad.Render("  ✗")
+		return t.Bad.Render("  ✗")
 	case protocol.Undone:
-		return t.warn.Render("  ↩")
+		return t.Warn.Render("  ↩")
 	}
-	return t.info.Render("  ▸")
+	return t.Info.Render("  ▸")
 }
 
 // outcomeLines tell how it ended, until the person has read it: at most h lines.
@@ -274,30 +263,30 @@ func (m *model) outcomeLines(w, h int) []string {
 	t := m.theme
 	good, line := o.outcome()
 	if good {
-		return []string{fit(t.good.Render("✓ ")+t.title.Render(line)+t.dim.Render("   "+o.verb.next), w)}
+		return []string{widget.Fit(t.Good.Render("✓ ")+t.Title.Render(line)+t.Dim.Render("   "+o.verb.next), w)}
 	}
 	var out []string
-	glyph := t.bad.Render("✗ ")
+	glyph := t.Bad.Render("✗ ")
 	if o.wasCanceled() {
-		glyph = t.warn.Render("– ")
+		glyph = t.Warn.Render("– ")
 	}
-	for i, l := range wrapped(line, w-2) {
+	for i, l := range widget.Wrap(line, w-2) {
 		mark := "  "
 		if i == 0 {
 			mark = glyph
 		}
-		out = append(out, fit(mark+l, w))
+		out = append(out, widget.Fit(mark+l, w))
 	}
 	if o.wasCanceled() {
 		return out[:min(h, len(out))]
 	}
 	for _, l := range m.hint(o.err, w-2) {
-		out = append(out, fit("  "+l, w))
+		out = append(out, widget.Fit("  "+l, w))
 	}
 	if o.output != "" {
-		said := tailOf(strings.Split(o.output, "\n"), min(6, h-len(out)-2))
+		said := widget.Last(strings.Split(o.output, "\n"), min(6, h-len(out)-2))
 		for i, l := range said {
-			said[i] = fit(t.dim.Render("  "+l), w)
+			said[i] = widget.Fit(t.Dim.Render("  "+l), w)
 		}
 		out = append(said, out...)
 	}

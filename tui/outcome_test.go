@@ -10,6 +10,7 @@ import (
 
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
+	"hermes-box/tui/widget"
 )
 
 // An operation that fails while another view is shown is told all the same, and its question is taken back.
@@ -37,7 +38,7 @@ func TestFailureElsewhere(t *testing.T) {
 			t.Fatal("a key in flight has closed it")
 		}
 	}
-	now = now.Add(quiet)
+	now = now.Add(widget.Pause)
 	if press(m, "enter"); m.failure != nil {
 		t.Fatal("it does not close")
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // No glyph is of a private use area, and each has a stand-in.
@@ -15,7 +16,7 @@ func TestGlyphs(t *testing.T) {
 			if r >= 0xe000 && r <= 0xf8ff {
 				t.Errorf("%s: private glyph %q", s.name, r)
 			}
-			if _, ok := plain[r]; !ok && r > 0x7e {
+			if _, ok := widget.Plain(r); !ok && r > 0x7e {
 				t.Errorf("%s: %q has no stand-in", s.name, r)
 			}
 		}

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // readable makes a line of one of our own logs, which are JSON, one for people. Any other stays as it is.
 func readable(line string) string {
-	line = clean(strings.TrimRight(line, "\r"))
+	line = widget.Clean(strings.TrimRight(line, "\r"))
 	if !strings.HasPrefix(line, "{") {
 		return line
 	}
-	at := func(t time.Time, text string) string { return t.Local().Format("15:04:05") + "  " + clean(text) }
+	at := func(t time.Time, text string) string { return t.Local().Format("15:04:05") + "  " + widget.Clean(text) }
 	var c ops.LoggedCommand
 	if json.Unmarshal([]byte(line), &c) == nil && c.Command != "" && !c.Time.IsZero() {
 		return at(c.Time, commandLine(c))
@@ -36,14 +37,14 @@ func commandLine(c ops.LoggedCommand) string {
 	case c.Status != 0 || c.Error != "":
 		how = "✗"
 	}
-	return withMore(fmt.Sprintf("%s %6s  %s", how, elapsed(time.Duration(c.Seconds*float64(time.Second))), c.Line()), c.Error, c.Stderr)
+	return withMore(fmt.Sprintf("%s %6s  %s", how, widget.Elapsed(time.Duration(c.Seconds*float64(time.Second))), c.Line()), c.Error, c.Stderr)
 }
 
 // eventLine is one event of an operation.
 func eventLine(e ops.Event) string {
 	took := ""
 	if e.Seconds > 0 {
-		took = " in " + elapsed(seconds(e))
+		took = " in " + widget.Elapsed(seconds(e))
 	}
 	text := e.Title + ": " + string(e.Kind) + took
 	switch e.Kind {

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // pulseEvery is how often a screen with a clock on it is drawn while an operation runs.
@@ -103,9 +104,9 @@ func (m *model) pulse() tea.Cmd {
 
 // askCancel asks whether to cancel what is under way.
 func (m *model) askCancel() tea.Cmd {
-	d := m.confirm("Cancel the "+m.op.verb.id+"?", m.op.verb.undo)
+	d := confirm("Cancel the "+m.op.verb.id+"?", m.op.verb.undo)
 	d.aboutOperation = true
-	d.no, d.yesLabel = "let it go on", "cancel it"
+	d.No, d.Yes = "let it go on", "cancel it"
 	d.yes = func(m *model) tea.Cmd {
 		m.cancelOperation()
 		return nil
@@ -122,10 +123,10 @@ func (m *model) cancelOperation() {
 }
 
 // leave asks what to do with the operation that leaving would end.
-func (m *model) leave() *dialog {
-	d := m.confirm("Leave while the "+m.op.verb.id+" is under way?", "Leaving cancels it safely first. "+m.op.verb.undo)
+func (m *model) leave() *question {
+	d := confirm("Leave while the "+m.op.verb.id+" is under way?", "Leaving cancels it safely first. "+m.op.verb.undo)
 	d.aboutOperation = true
-	d.no, d.yesLabel = "stay", "cancel it and leave"
+	d.No, d.Yes = "stay", "cancel it and leave"
 	d.yes = func(m *model) tea.Cmd {
 		m.cancelOperation()
 		m.op.left = true
@@ -170,5 +171,5 @@ func (o *operation) outcome() (good bool, line string) {
 	case o.wasCanceled():
 		return false, o.verb.id + " was canceled"
 	}
-	return false, clean(o.err.Error())
+	return false, widget.Clean(o.err.Error())
 }

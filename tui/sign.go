@@ -4,59 +4,55 @@ import (
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
-// Tone is what something means to a person; it picks the colour.
-type Tone int
-
-// The tones.
-const (
-	Quiet Tone = iota
-	Good
-	AtWork
-	Warn
-	Bad
-)
-
-// Sign is how a state is shown wherever a person reads, on the dashboard and by the verbs. Glyph and word say the same,
-// so that the colour is not needed.
-type Sign struct {
-	Glyph, Word string
-	Tone        Tone
-}
-
-func (s Sign) String() string { return s.Glyph + " " + s.Word }
-
-// SignOf is the sign of a state of a box or of a component. One that is not known is shown as it is called.
-func SignOf(state string) Sign {
+// SignOf returns the sign of a state of a box or of a component, for the dashboard and the verbs. A state without a sign
+// of its own is shown by its name.
+func SignOf(state string) widget.Sign {
 	switch state {
 	case string(limactl.Running):
-		return Sign{"●", "running", Good}
+		return sign("●", "running", widget.Good)
 	case protocol.Healthy:
-		return Sign{"✓", "healthy", Good}
+		return sign("✓", "healthy", widget.Good)
 	case protocol.SetupRequired:
-		return Sign{"◦", "login needed", Warn}
+		return sign("◦", "login needed", widget.Warn)
 	case "drifted":
-		return Sign{"↑", "drifted", Warn}
+		return sign("↑", "drifted", widget.Warn)
 	case protocol.Starting:
-		return Sign{"◌", "starting", AtWork}
+		return sign("◌", "starting", widget.AtWork)
+	case stopping:
+		return sign("◌", "stopping", widget.AtWork)
 	case string(limactl.Degraded), protocol.FailedState:
-		return Sign{"✗", state, Bad}
+		return sign("✗", state, widget.Bad)
 	case string(limactl.Absent):
-		return Sign{"○", "not made yet", Quiet}
+		return sign("○", "not made yet", widget.Quiet)
 	}
-	return Sign{"○", state, Quiet} // stopped, unknown
+	return sign("○", state, widget.Quiet) // stopped, unknown
 }
 
-// SignOfVerdict is the sign of what a check has found.
-func SignOfVerdict(v ops.Verdict) Sign {
+// stopping is the state of a box while a stop is under way.
+const stopping = "stopping"
+
+// SignOfVerdict returns the sign of what a check has found.
+func SignOfVerdict(v ops.Verdict) widget.Sign {
 	switch v {
 	case ops.Pass:
-		return Sign{"✓", "pass", Good}
+		return sign("✓", "pass", widget.Good)
 	case ops.Warn:
-		return Sign{"!", "warn", Warn}
+		return sign("!", "warn", widget.Warn)
 	case ops.Fail:
-		return Sign{"✗", "fail", Bad}
+		return sign("✗", "fail", widget.Bad)
 	}
-	return Sign{"?", "unknown", Warn}
+	return sign("?", "unknown", widget.Warn)
 }
+
+func sign(glyph, word string, tone widget.Tone) widget.Sign {
+	return widget.Sign{Glyph: glyph, Word: word, Tone: tone}
+}
+
+// stateSign draws the state of a box or of a component.
+func stateSign(t widget.Theme, state string) string { return t.Sign(SignOf(state)) }
+
+// verdictSign draws the outcome of a check.
+func verdictSign(t widget.Theme, v ops.Verdict) string { return t.Sign(SignOfVerdict(v)) }

@@ -19,6 +19,7 @@ import (
 
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
+	"hermes-box/tui/widget"
 )
 
 // Options are what the command line and the environment say of how it looks.
@@ -27,7 +28,7 @@ type Options struct {
 	Out    *os.File
 	Errors io.Writer              // what is told once the dashboard is gone
 	Color  string                 // auto, always or never
-	Theme  string                 // one of Themes; empty: the first
+	Theme  string                 // one of widget.Themes; empty: the first
 	ASCII  bool                   // nothing but ASCII
 	Label  string                 // said beside the name of the box everywhere: "demo"
 	Create bool                   // begin at once to make the box, where there is none
@@ -47,8 +48,8 @@ const leaveBound = 150 * time.Millisecond
 // and undone before it returns, and the lines of that are written to Errors.
 func Run(ctx context.Context, b Box, o Options) error {
 	m := newModel(ctx, b)
-	m.theme, m.label = newTheme(o.Theme), o.Label
-	m.ascii, m.create = o.ASCII || !utf8Locale(os.Getenv), o.Create
+	m.theme, m.label = widget.NewTheme(o.Theme), o.Label
+	m.ascii, m.create = o.ASCII || !widget.UTF8Locale(os.Getenv), o.Create
 	m.browse, m.login = o.Browse, o.SignIn
 	if o.Typed != nil {
 		m.typed = o.Typed
@@ -57,7 +58,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 		m.w, m.h = w, h // so that the first frame is whole
 	}
 	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(),
-		tea.WithFPS(framesPerSecond)}
+		tea.WithFPS(widget.FramesPerSecond)}
 	switch o.Color {
 	case "never":
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
@@ -65,7 +66,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 		options = append(options, tea.WithColorProfile(max(colorprofile.ANSI, colorprofile.Env(withoutNoColor(os.Environ())))))
 	}
 	p := tea.NewProgram(m, options...)
-	m.frames = pace(p)
+	m.frames = widget.Pace(p)
 	// A context of the program itself would end it at once: it would not take back all that it has asked the terminal for.
 	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
@@ -91,9 +92,9 @@ func (m *model) tellUnread(out io.Writer) {
 	if f == nil || m.op != nil && m.op.left { // the outcome is told as that of the dashboard
 		return
 	}
-	fmt.Fprintf(out, "hermes-box: %s\n", clean(f.err.Error()))
+	fmt.Fprintf(out, "hermes-box: %s\n", widget.Clean(f.err.Error()))
 	if hint := fault.HintOf(f.err); hint != "" {
-		fmt.Fprintf(out, "hint: %s\n", m.typed(clean(hint)))
+		fmt.Fprintf(out, "hint: %s\n", m.typed(widget.Clean(hint)))
 	}
 }
 
@@ -112,9 +113,9 @@ func (m *model) undone(out io.Writer) error {
 	o.feed.divert(func(e ops.Event) {
 		switch e.Kind {
 		case ops.Undone:
-			fmt.Fprintln(out, strings.TrimSpace("undone: "+e.Title+" "+clean(e.Error)))
+			fmt.Fprintln(out, strings.TrimSpace("undone: "+e.Title+" "+widget.Clean(e.Error)))
 		case ops.Warning:
-			fmt.Fprintln(out, "! "+clean(e.Line))
+			fmt.Fprintln(out, "! "+widget.Clean(e.Line))
 		}
 	})
 	<-o.done

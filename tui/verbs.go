@@ -15,7 +15,7 @@ type verb struct {
 	done  string // what to say when it went well, after the name of the box
 	next  string // and what to do then
 	undo  string // what a cancel does to what it has done so far
-	ask   func(m *model) *dialog
+	ask   func(m *model) *question
 	begin func(ctx context.Context, b Box, sink ops.Sink) error
 }
 
@@ -46,8 +46,8 @@ func verbs() []verb {
 			done: "is stopped",
 			next: "enter goes on; s starts it again",
 			undo: "Services that were stopped are started again.",
-			ask: func(m *model) *dialog {
-				return m.confirm("Stop "+m.name()+"?", "What runs in it ends; everything on its disks stays.")
+			ask: func(m *model) *question {
+				return confirm("Stop "+m.name()+"?", "What runs in it ends; everything on its disks stays.")
 			},
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Stop(ctx, false, sink) },
 		},
@@ -58,8 +58,8 @@ func verbs() []verb {
 			done: "is stopped",
 			next: "enter goes on; s starts it again",
 			undo: "There is nothing to undo.",
-			ask: func(m *model) *dialog {
-				return m.confirm("Cut "+m.name()+" off?", "The box is not asked: what it has not written to its disks yet is lost. "+
+			ask: func(m *model) *question {
+				return confirm("Cut "+m.name()+" off?", "The box is not asked: what it has not written to its disks yet is lost. "+
 					"For a box that no longer answers.")
 			},
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Stop(ctx, true, sink) },
@@ -71,7 +71,7 @@ func verbs() []verb {
 			done:  "is gone",
 			next:  "enter goes on; what was downloaded is kept",
 			undo:  "What is removed already stays removed; destroying it again ends it.",
-			ask:   func(m *model) *dialog { return m.byName() },
+			ask:   func(m *model) *question { return m.byName() },
 			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Destroy(ctx, sink) },
 		},
 	}

@@ -6,6 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/tui/widget"
 )
 
 // The least size that is laid out. Below it there is one plain line.
@@ -38,11 +40,11 @@ func (m *model) frame() string {
 		lines = m.overlaid(lines)
 	}
 	for i, line := range lines {
-		lines[i] = ansi.Truncate(flat(line), m.w, "")
+		lines[i] = ansi.Truncate(widget.Flat(line), m.w, "")
 	}
 	frame := strings.Join(lines[:min(len(lines), m.h)], "\n")
 	if m.ascii {
-		frame = toASCII(frame)
+		frame = widget.ToASCII(frame)
 	}
 	return frame
 }
@@ -61,40 +63,40 @@ func (m *model) smallView() string {
 // header is the line above every view: which box, in which state.
 func (m *model) header(w int) string {
 	t, st := m.theme, m.status()
-	name := t.title.Render(m.name())
+	name := t.Title.Render(m.name())
 	switch m.label {
 	case "":
 	case m.name():
-		name = t.warn.Render(m.label)
+		name = t.Warn.Render(m.label)
 	default:
-		name = t.warn.Render(m.label) + " " + name
+		name = t.Warn.Render(m.label) + " " + name
 	}
-	left := []string{name, t.state(st.State)}
+	left := []string{name, stateSign(t, st.State)}
 	switch {
 	case m.running():
 		done, all := m.op.at()
-		left[1] = t.info.Render(fmt.Sprintf("▸ %s %d of %d", m.op.verb.id, done, all))
+		left[1] = t.Info.Render(fmt.Sprintf("▸ %s %d of %d", m.op.verb.id, done, all))
 	case m.known.Err != nil:
-		left[1] = t.warn.Render("! no config")
+		left[1] = t.Warn.Render("! no config")
 	}
 	if g := st.Guest; g != nil && m.hasBox() {
-		left = append(left, clean(g.OS+" "+g.Arch))
+		left = append(left, widget.Clean(g.OS+" "+g.Arch))
 		if st.Live {
-			left = append(left, "up "+age(m.upTime()))
+			left = append(left, "up "+widget.Age(m.upTime()))
 		}
 	}
 	var rights []string
 	switch {
 	case m.known.Err != nil:
 	case m.known.Lock != nil:
-		rights = append(rights, "lock "+t.good.Render("✓"))
+		rights = append(rights, "lock "+t.Good.Render("✓"))
 	default:
-		rights = append(rights, "lock "+t.warn.Render("! missing or wrong"))
+		rights = append(rights, "lock "+t.Warn.Render("! missing or wrong"))
 	}
 	if n := m.drifted(); n > 0 {
-		rights = append(rights, t.warn.Render(fmt.Sprintf("↑ %d drift", n)))
+		rights = append(rights, t.Warn.Render(fmt.Sprintf("↑ %d drift", n)))
 	}
-	return spread(w, left, rights)
+	return widget.Spread(w, left, rights)
 }
 
 // body is the view: exactly h lines.
@@ -127,15 +129,15 @@ func (m *model) overlaid(lines []string) []string {
 	w, h := min(m.w-4, 76), m.h-4
 	switch {
 	case m.failure != nil:
-		title := m.theme.bad.Render("✗ " + m.failure.what + " failed")
+		title := m.theme.Bad.Render("✗ " + m.failure.what + " failed")
 		return m.over(lines, title, w, m.failure.view(m, w-4, h-2))
 	case m.dialog != nil:
 		w = min(w, 64)
-		title := m.theme.title.Render(m.dialog.title)
-		if m.dialog.input != nil {
-			title = m.theme.bad.Render("! " + m.dialog.title)
+		title := m.theme.Title.Render(m.dialog.Title)
+		if m.dialog.Typed() {
+			title = m.theme.Bad.Render("! " + m.dialog.Title)
 		}
-		return m.over(lines, title, w, m.dialog.view(m.theme, w-4, len(lines)-2))
+		return m.over(lines, title, w, m.dialog.View(m.theme, w-4, len(lines)-2))
 	case m.finder != nil:
 		w, h = min(m.w-4, 96), min(h, 26)
 		title := "keys"
@@ -146,7 +148,7 @@ func (m *model) overlaid(lines []string) []string {
 		for len(inside) < h-2 {
 			inside = append(inside, "")
 		}
-		return m.over(lines, m.theme.title.Render(title), w, inside)
+		return m.over(lines, m.theme.Title.Render(title), w, inside)
 	}
 	return lines
 }
@@ -155,21 +157,21 @@ func (m *model) overlaid(lines []string) []string {
 func (m *model) over(lines []string, title string, w int, inside []string) []string {
 	h := min(len(inside)+2, len(lines))
 	top, left := (len(lines)-h)/2, (m.w-w)/2
-	box := m.theme.panel(title, w, h, inside)
+	box := m.theme.Panel(title, w, h, inside)
 	left, w = left-1, w+2 // a cell of air at both sides
 	const readable = 16   // cells: what shows of a line beside the panel, where it is less, is splinters
 	for i, line := range lines {
-		back := fit(ansi.Strip(line), m.w)
+		back := widget.Fit(ansi.Strip(line), m.w)
 		if i < top || i >= top+len(box) {
 			if i < len(lines)-1 { // the last says what a key has done
-				lines[i] = m.theme.dim.Render(back)
+				lines[i] = m.theme.Dim.Render(back)
 			}
 			continue
 		}
 		if left < readable {
 			back = strings.Repeat(" ", m.w)
 		}
-		lines[i] = m.theme.dim.Render(ansi.Cut(back, 0, left)) + " " + box[i-top] + " " + m.theme.dim.Render(ansi.Cut(back, left+w, m.w))
+		lines[i] = m.theme.Dim.Render(ansi.Cut(back, 0, left)) + " " + box[i-top] + " " + m.theme.Dim.Render(ansi.Cut(back, left+w, m.w))
 	}
 	return lines
 }

@@ -80,7 +80,7 @@ func Locate(flag string) (string, error) {
 		return "", f.Hint("%s", look(path))
 	case info.IsDir():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
-			Hint("name the file itself: --config %s", filepath.Join(path, FileName))
+			Hint("name the file itself: --config %s", shellescape.Quote(filepath.Join(path, FileName)))
 	case !info.Mode().IsRegular():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).Hint("%s", look(path))
 	}

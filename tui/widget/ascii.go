@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// plain is what stands for each glyph on a terminal without Unicode, one cell for one cell.
+// plain maps each glyph to its substitute on a terminal without Unicode, one cell for one cell.
 var plain = map[rune]rune{
 	'●': '*', '○': 'o', '◦': '~', '◌': '.', '✓': 'v', '✗': 'x', '▸': '>',
 	'↑': '^', '↓': 'v', '→': '>', '←': '<', '↩': '<',
@@ -17,9 +17,15 @@ var plain = map[rune]rune{
 	'▁': '_', '▂': '_', '▃': '.', '▄': '-', '▅': '=', '▆': '+', '▇': '#', '█': '#',
 }
 
-// toASCII rewrites a frame for a terminal without Unicode. What has no stand-in becomes as many question marks as it
-// has cells.
-func toASCII(frame string) string {
+// Plain returns the substitute of a glyph on a terminal without Unicode; false if it has none.
+func Plain(glyph rune) (rune, bool) {
+	r, ok := plain[glyph]
+	return r, ok || glyph < utf8.RuneSelf
+}
+
+// ToASCII rewrites a text for a terminal without Unicode. A character without a substitute becomes as many question
+// marks as it has cells.
+func ToASCII(frame string) string {
 	var b strings.Builder
 	for len(frame) > 0 {
 		r, n := utf8.DecodeRuneInString(frame)
@@ -28,7 +34,7 @@ func toASCII(frame string) string {
 			b.WriteRune(r)
 		case ok:
 			b.WriteRune(p)
-		default: // what is drawn as one has the cells of one
+		default: // characters that are drawn as one are replaced as one
 			var w int
 			_, w, n, _ = ansi.DecodeSequence(frame, ansi.NormalState, nil)
 			b.WriteString(strings.Repeat("?", w))
@@ -38,8 +44,8 @@ func toASCII(frame string) string {
 	return b.String()
 }
 
-// utf8Locale tells whether the environment says that the terminal takes UTF-8. One that says nothing is taken to.
-func utf8Locale(getenv func(string) string) bool {
+// UTF8Locale tells whether the environment says that the terminal shows UTF-8. Without a locale it is assumed to.
+func UTF8Locale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {
 			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")

@@ -1,4 +1,4 @@
-package guest
+package machine
 
 import (
 	"bytes"
@@ -12,13 +12,16 @@ import (
 	"time"
 	"unsafe"
 
+	"hermes-box/guest/protocol"
+
 	"golang.org/x/sys/unix"
 )
 
-// mib is what must be zero at either end of a blank disk: tables, superblocks and their copies live there.
+// mib is how much must be zero at both ends of a blank disk: partition tables and superblocks are there.
 const mib = 1 << 20
 
-func (m *machine) Disk(ctx context.Context, device string) (Disk, error) {
+// Disk reads what is on a block device. What cannot be read is an error, never a guess.
+func (m *Machine) Disk(ctx context.Context, device string) (Disk, error) {
 	info, err := os.Stat(device)
 	if err != nil {
 		return Disk{}, err
@@ -43,20 +46,20 @@ func (m *machine) Disk(ctx context.Context, device string) (Disk, error) {
 		d.Size = size
 		return d, nil
 	case errors.As(err, &exit) && exit.Status == 2 && len(bytes.TrimSpace(out)) == 0:
-		// Nothing that blkid knows.
+		// blkid recognized nothing.
 		return Disk{Size: size, Blank: zero}, nil
 	default:
-		return Disk{}, fmt.Errorf("look at %s: %w", device, err)
+		return Disk{}, fmt.Errorf("probe %s: %w", device, err)
 	}
 }
 
-// zeroEnds tells the size, and whether the first and the last MiB hold nothing but zeros.
+// zeroEnds returns the size, and whether the first and the last MiB are all zeros.
 func zeroEnds(f io.ReadSeeker) (size int64, zero bool, err error) {
 	if size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return 0, false, err
 	}
 	if size < 2*mib {
-		return size, false, fmt.Errorf("it holds %d bytes only", size)
+		return size, false, fmt.Errorf("it has only %d bytes", size)
 	}
 	buf := make([]byte, mib)
 	for _, at := range []int64{0, size - mib} {
@@ -73,7 +76,7 @@ func zeroEnds(f io.ReadSeeker) (size int64, zero bool, err error) {
 	return size, true, nil
 }
 
-// parseBlkid reads blkid's export form. A disk that blkid knows anything of is not blank.
+// parseBlkid parses the export format of blkid. A disk on which blkid recognizes anything is not blank.
 func parseBlkid(text string) Disk {
 	var d Disk
 	var table string
@@ -97,8 +100,9 @@ func parseBlkid(text string) Disk {
 	return d
 }
 
-func (m *machine) Format(ctx context.Context, device, uuid, label string) error {
-	// Opened exclusively first: what is mounted or otherwise held is refused by the kernel itself.
+// Format makes an ext4 filesystem with this UUID. The caller has proved that the device is blank.
+func (m *Machine) Format(ctx context.Context, device, uuid, label string) error {
+	// Opening it exclusively makes the kernel refuse a device that is mounted or in use.
 	f, err := os.OpenFile(device, os.O_RDWR|syscall.O_EXCL, 0)
 	if err != nil {
 		return err
@@ -108,17 +112,19 @@ func (m *machine) Format(ctx context.Context, device, uuid, label string) error 
 		Timeout: 10 * time.Minute}); err != nil {
 		return err
 	}
-	// fstab names the disk by UUID, and udev makes that name.
+	// fstab names the disk by UUID; udev makes that name.
 	_, err = m.Run(ctx, Cmd{Path: "udevadm", Args: []string{"settle", "--timeout=60"}, Timeout: 90 * time.Second})
 	return err
 }
 
-func (m *machine) Mount(ctx context.Context, path string) error {
+// Mount mounts what /etc/fstab says for path.
+func (m *Machine) Mount(ctx context.Context, path string) error {
 	_, err := m.Run(ctx, Cmd{Path: "mount", Args: []string{path}, Timeout: 5 * time.Minute})
 	return err
 }
 
-func (m *machine) MountedUUID(_ context.Context, path string) (string, error) {
+// MountedUUID returns the UUID of the filesystem that is mounted exactly at path; empty if none is.
+func (m *Machine) MountedUUID(_ context.Context, path string) (string, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return "", err
@@ -129,7 +135,7 @@ func (m *machine) MountedUUID(_ context.Context, path string) (string, error) {
 	return filesystemUUID(path)
 }
 
-// mounted looks for a mount point in the text of mountinfo.
+// mounted reports whether path is a mount point in the text of mountinfo.
 func mounted(table, path string) bool {
 	for line := range strings.Lines(table) {
 		if f := strings.Fields(line); len(f) > 4 && f[4] == path {
@@ -139,8 +145,7 @@ func mounted(table, path string) bool {
 	return false
 }
 
-// filesystemUUID asks the filesystem itself, so that no name made by udev can be stale and no privilege is
-// needed.
+// filesystemUUID asks the filesystem itself: no link made by udev can be stale, and no privilege is needed.
 func filesystemUUID(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -153,8 +158,19 @@ func filesystemUUID(path string) (string, error) {
 	}
 	const getUUID = 0x80111500 // FS_IOC_GETFSUUID, linux 6.9
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), getUUID, uintptr(unsafe.Pointer(&answer))); errno != 0 {
-		return "", fmt.Errorf("what is mounted at %s tells no UUID: %w", path, errno)
+		return "", fmt.Errorf("read the UUID of the filesystem at %s: %w", path, errno)
 	}
 	u := answer.uuid
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16]), nil
+}
+
+// Usage counts the bytes of the filesystem at path as an ordinary user sees them, like df; zero if it cannot be read.
+func (m *Machine) Usage(path string) protocol.Usage {
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil {
+		return protocol.Usage{}
+	}
+	block := fs.Bsize
+	used := (int64(fs.Blocks) - int64(fs.Bfree)) * block
+	return protocol.Usage{Used: used, Total: used + int64(fs.Bavail)*block}
 }

@@ -1,4 +1,4 @@
-package guest
+package machine
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"strconv"
 )
 
-func (m *machine) EnsureUser(ctx context.Context, name string, id int, home string) error {
+// EnsureUser makes a user and a group with this id, bash as the shell and passwordless sudo, or checks that they are there.
+func (m *Machine) EnsureUser(ctx context.Context, name string, id int, home string) error {
 	if err := m.ensureAccount(ctx, name, id, home); err != nil {
 		return err
 	}
 	return m.ensureSudo(ctx, name)
 }
 
-func (m *machine) ensureAccount(ctx context.Context, name string, id int, home string) error {
+func (m *Machine) ensureAccount(ctx context.Context, name string, id int, home string) error {
 	want := strconv.Itoa(id)
 	u, err := user.Lookup(name)
 	var unknown user.UnknownUserError
@@ -47,11 +48,11 @@ func (m *machine) ensureAccount(ctx context.Context, name string, id int, home s
 	return err
 }
 
-// ensureSudo lets the user become root without a password: the VM is the boundary. The file is checked before
-// sudo sees it, for one bad line disables sudo as a whole.
-func (m *machine) ensureSudo(ctx context.Context, name string) error {
+// ensureSudo lets the user become root without a password: the VM is the boundary. visudo checks the file before sudo
+// reads it, because one bad line disables sudo altogether.
+func (m *Machine) ensureSudo(ctx context.Context, name string) error {
 	const dir = "/etc/sudoers.d"
-	path, beside := filepath.Join(dir, "hermes-box"), filepath.Join(dir, "hermes-box.new") // sudo skips names with a dot
+	path, beside := filepath.Join(dir, "hermes-box"), filepath.Join(dir, "hermes-box.new") // sudo ignores names with a dot
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
@@ -66,4 +67,5 @@ func (m *machine) ensureSudo(ctx context.Context, name string) error {
 	return os.Rename(beside, path)
 }
 
-func (m *machine) Chown(path string, uid, gid int) error { return os.Lchown(path, uid, gid) }
+// Chown sets the owner of one path. It does not follow links.
+func (m *Machine) Chown(path string, uid, gid int) error { return os.Lchown(path, uid, gid) }

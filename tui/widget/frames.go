@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"reflect"
@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// framesPerSecond is how often Bubble Tea looks for something to draw: a key is seen within 17 ms, and what it takes
+	// FramesPerSecond is how often Bubble Tea looks for something to draw: a key is seen within 17 ms, and what it takes
 	// to draw.
-	framesPerSecond = 60
+	FramesPerSecond = 60
 	// atRest is how often it looks when nothing has happened for restAfter.
 	atRest, restAfter = time.Second, 250 * time.Millisecond
 )
 
-// frames has Bubble Tea look for something to draw often while messages come, and seldom otherwise. Of itself it looks
+// Frames has Bubble Tea look for something to draw often while messages come, and seldom otherwise. Of itself it looks
 // at one rate for as long as the program runs, and a dashboard that is left open for days would wake the processor
 // sixty times a second for nothing.
-type frames struct {
+type Frames struct {
 	ticker func() *time.Ticker
 
 	mu    sync.Mutex
@@ -28,19 +28,19 @@ type frames struct {
 	rest  *time.Timer
 }
 
-// pace takes over the ticker of a program; nil where this version of Bubble Tea keeps it elsewhere. There is no other
+// Pace takes over the ticker of a program; nil where this version of Bubble Tea keeps it elsewhere. There is no other
 // way to it than its private field: a test tells when that moves.
-func pace(p *tea.Program) *frames {
+func Pace(p *tea.Program) *Frames {
 	field := reflect.ValueOf(p).Elem().FieldByName("ticker")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*time.Ticker]() {
 		return nil
 	}
 	ticker := (**time.Ticker)(field.Addr().UnsafePointer())
-	return &frames{ticker: func() *time.Ticker { return *ticker }}
+	return &Frames{ticker: func() *time.Ticker { return *ticker }}
 }
 
-// wake is called from Update, where something may have changed.
-func (f *frames) wake() {
+// Wake is called from Update, where something may have changed.
+func (f *Frames) Wake() {
 	if f == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (f *frames) wake() {
 	defer f.mu.Unlock()
 	ticker := f.ticker()
 	if !f.awake {
-		ticker.Reset(time.Second / framesPerSecond)
+		ticker.Reset(time.Second / FramesPerSecond)
 	}
 	f.awake, f.until = true, time.Now().Add(restAfter)
 	if f.rest == nil {
@@ -57,7 +57,7 @@ func (f *frames) wake() {
 }
 
 // relax ends being awake, once nothing has happened for long enough.
-func (f *frames) relax(ticker *time.Ticker) {
+func (f *Frames) relax(ticker *time.Ticker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if left := time.Until(f.until); left > 0 {

@@ -1,4 +1,4 @@
-package guest
+package machine
 
 import (
 	"context"
@@ -14,9 +14,9 @@ const (
 	getProperty = "org.freedesktop.DBus.Properties.Get"
 )
 
-// unitProperties are what Units asks for, each with the interface it belongs to.
+// unitProperties are the properties that Units reads, each with its D-Bus interface.
 var unitProperties = []struct{ face, name string }{
-	{systemd + ".Unit", "Job"}, // before the state: a job that ends in between has changed the state already
+	{systemd + ".Unit", "Job"}, // read before the state: a job that ends in between has changed the state by then
 	{systemd + ".Unit", "ActiveState"},
 	{systemd + ".Unit", "SubState"},
 	{systemd + ".Unit", "ActiveEnterTimestamp"},
@@ -24,9 +24,10 @@ var unitProperties = []struct{ face, name string }{
 	{systemd + ".Service", "NRestarts"},
 }
 
-// Units asks systemd over the system bus, all questions at once: status is asked every few seconds, and a
-// systemctl each time costs more than everything else in it. No privilege is needed.
-func (m *machine) Units(ctx context.Context, units ...string) (map[string]Unit, error) {
+// Units returns the state of each unit; a unit that does not exist is "inactive". It asks systemd over the system bus,
+// all properties at once, and needs no privilege: status runs every few seconds, and starting systemctl each time would
+// cost more than the rest of it.
+func (m *Machine) Units(ctx context.Context, units ...string) (map[string]Unit, error) {
 	all := make(map[string]Unit, len(units))
 	if len(units) == 0 {
 		return all, nil
@@ -63,7 +64,7 @@ func (m *machine) Units(ctx context.Context, units ...string) (map[string]Unit, 
 			}
 			u.set(p.name, value.Value())
 		}
-		// systemd remembers the time of the last start also after a stop.
+		// systemd keeps the time of the last start after a stop.
 		if u.Active != "active" {
 			u.Since = time.Time{}
 		}
@@ -83,7 +84,7 @@ func (u *Unit) set(property string, value any) {
 		case "Result":
 			u.Result = v
 		}
-	case []any: // id and object of the job; id 0 is none
+	case []any: // id and path of the job; id 0 means no job
 		if len(v) == 2 && property == "Job" {
 			id, _ := v[0].(uint32)
 			u.Queued = id != 0
@@ -99,7 +100,8 @@ func (u *Unit) set(property string, value any) {
 	}
 }
 
-// unitPath is the object of a unit: systemd loads the unit when it is asked for, whether it exists or not.
+// unitPath returns the D-Bus object path of a unit. systemd loads the unit when the object is read, whether the unit file
+// exists or not.
 func unitPath(unit string) dbus.ObjectPath {
 	var path strings.Builder
 	path.WriteString("/org/freedesktop/systemd1/unit/")

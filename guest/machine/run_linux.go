@@ -1,4 +1,4 @@
-package guest
+package machine
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// SearchPath is where programs are looked for: by the helper, and by what it runs with no Env of its own.
+	// SearchPath is the PATH of the helper, and of every program that it runs without an Env.
 	SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 	defaultTimeout = time.Minute
@@ -25,7 +25,9 @@ const (
 	maxOutput      = 4 << 20
 )
 
-func (m *machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
+// Run runs one program to its end and returns what it printed on stdout and stderr together. A status other than 0 is an
+// *ExitError. When Cmd.Timeout has passed or ctx ends, the program and its children are killed.
+func (m *Machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	fail := func(status int, output []byte, err error) ([]byte, error) {
 		line := strings.TrimSpace(c.Path + " " + strings.Join(c.Args, " "))
 		return output, &ExitError{Cmd: line, Status: status, Output: lastLines(output), Err: err}
@@ -61,7 +63,7 @@ func (m *machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-	// The kernel sends the death signal when the thread that forked ends, so the thread stays until Wait.
+	// The kernel sends Pdeathsig when the thread that forked ends, so this goroutine keeps its thread until Wait returns.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -69,8 +71,7 @@ func (m *machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	}
 	err := cmd.Wait()
 	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
-		// Whatever is left of the group goes; its leader has been waited for, so the number is still the group's
-		// as long as anyone is in it.
+		// Kill what is left of the process group. Its id is not reused while a process is in the group.
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	out := kept.bytes()
@@ -87,7 +88,7 @@ func (m *machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	return fail(-1, out, err)
 }
 
-// credential finds the ids of a user, and its home.
+// credential returns the ids of a user, and its home directory.
 func credential(name string) (*syscall.Credential, string, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -114,7 +115,7 @@ func credential(name string) (*syscall.Credential, string, error) {
 	return cred, u.HomeDir, nil
 }
 
-// tail keeps the end of what is written to it, maxOutput bytes at least.
+// tail keeps the last maxOutput bytes written to it, or somewhat more.
 type tail struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -139,7 +140,7 @@ func (t *tail) bytes() []byte {
 	return t.buf.Bytes()
 }
 
-// lastLines is the end of an output for an error: 20 lines and 4 KiB at most.
+// lastLines returns the end of an output, at most 20 lines and 4 KiB.
 func lastLines(out []byte) string {
 	text := strings.TrimRight(string(out), "\n")
 	if len(text) > 4096 {

@@ -1,4 +1,4 @@
-package guest
+package machine
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// InstallPackages gives all archives to dpkg at once, which orders them itself. It waits for whoever else holds
-// dpkg's lock: a fresh image is often still busy with itself.
-func (m *machine) InstallPackages(ctx context.Context, archives []string) error {
+// InstallPackages installs OS package archives without asking any repository. dpkg gets all of them at once and orders
+// them itself. It waits while another process holds the lock of dpkg, as is common in the first boot of an image.
+func (m *Machine) InstallPackages(ctx context.Context, archives []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
 	for {
@@ -28,11 +28,12 @@ func (m *machine) InstallPackages(ctx context.Context, archives []string) error 
 	}
 }
 
-func (m *machine) PackageVersion(ctx context.Context, name string) (string, error) {
+// PackageVersion returns the installed version of an OS package; empty if it is not installed.
+func (m *Machine) PackageVersion(ctx context.Context, name string) (string, error) {
 	out, err := m.Run(ctx, Cmd{Path: "dpkg-query", Args: []string{"--show", "--showformat=${db:Status-Status} ${Version}", "--", name}})
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Status == 1 {
-		return "", nil // never heard of
+		return "", nil // dpkg does not know the package
 	}
 	if err != nil {
 		return "", err
@@ -40,7 +41,7 @@ func (m *machine) PackageVersion(ctx context.Context, name string) (string, erro
 	return installedVersion(string(out)), nil
 }
 
-// installedVersion reads dpkg-query's "installed 1.2-3"; any other state is not installed.
+// installedVersion parses the "installed 1.2-3" of dpkg-query. Any other state counts as not installed.
 func installedVersion(text string) string {
 	state, version, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if state != "installed" {

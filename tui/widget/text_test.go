@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-func TestWrapped(t *testing.T) {
+func TestWrap(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		w    int
@@ -19,7 +19,7 @@ func TestWrapped(t *testing.T) {
 		{"one\n\ntwo", 10, []string{"one", "", "two"}},
 		{"none", 0, nil},
 	} {
-		got := wrapped(c.text, c.w)
+		got := Wrap(c.text, c.w)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q in %d cells is %q, want %q", c.text, c.w, got, c.want)
 		}

@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"testing"
@@ -10,16 +10,16 @@ import (
 
 // The ticker is where it is looked for; else a dashboard at rest would cost what a busy one does.
 func TestPaceFindsTheTicker(t *testing.T) {
-	if pace(tea.NewProgram(nil)) == nil {
-		t.Error("this version of Bubble Tea has its ticker elsewhere: see tui/frames.go")
+	if Pace(tea.NewProgram(nil)) == nil {
+		t.Error("this version of Bubble Tea has its ticker elsewhere: see tui/widget/frames.go")
 	}
 }
 
 func TestFramesAreSeldomAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ticker := time.NewTicker(time.Second / framesPerSecond)
+		ticker := time.NewTicker(time.Second / FramesPerSecond)
 		defer ticker.Stop()
-		f := &frames{ticker: func() *time.Ticker { return ticker }}
+		f := &Frames{ticker: func() *time.Ticker { return ticker }}
 		ticks := func(d time.Duration) (n int) {
 			for end := time.After(d); ; {
 				select {
@@ -31,7 +31,7 @@ func TestFramesAreSeldomAtRest(t *testing.T) {
 			}
 		}
 		for range 5 { // messages keep it awake
-			f.wake()
+			f.Wake()
 			if n := ticks(restAfter / 2); n < 7 {
 				t.Errorf("%d frames in %v of work", n, restAfter/2)
 			}
@@ -41,10 +41,10 @@ func TestFramesAreSeldomAtRest(t *testing.T) {
 			t.Errorf("%d frames in ten seconds of rest", n)
 		}
 		time.Sleep(restAfter / 3)
-		f.wake()
+		f.Wake()
 		begun := time.Now()
 		<-ticker.C
-		if took := time.Since(begun); took > time.Second/framesPerSecond {
+		if took := time.Since(begun); took > time.Second/FramesPerSecond {
 			t.Errorf("the first frame after rest took %v", took)
 		}
 		ticks(2 * restAfter) // the timer of the bubble has to end

@@ -1,4 +1,4 @@
-package guest
+package machine
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	m := NewMachine()
+	m := New()
 	out, err := m.Run(t.Context(), Cmd{Path: "sh", Args: []string{"-c", "echo out; echo err >&2; cat; pwd; echo $LANG"},
 		Dir: "/", Stdin: strings.NewReader("in\n")})
 	if err != nil || string(out) != "out\nerr\nin\n/\nC.UTF-8\n" {
@@ -60,7 +60,7 @@ func TestRunEnds(t *testing.T) {
 		c.Path, c.Args = "sh", []string{"-c", `sleep 1000 & echo $! >"$0"; wait`, pidFile}
 		done := make(chan error, 1)
 		go func() {
-			_, err := NewMachine().Run(ctx, c)
+			_, err := New().Run(ctx, c)
 			done <- err
 		}()
 		text, err := os.ReadFile(pidFile) // waits for the child to be there
@@ -130,7 +130,7 @@ esac
 		"sha256:wanted": "pull --quiet oci:/layout\nimage inspect --format {{.Digest}} 0123abcd\ntag 0123abcd the/tag:1\nimage exists the/tag:1\nrmi the/tag:1\n",
 	} {
 		os.Remove(filepath.Join(dir, "podman.log"))
-		err := NewMachine().LoadImage(t.Context(), "/layout", digest, "the/tag:1")
+		err := New().LoadImage(t.Context(), "/layout", digest, "the/tag:1")
 		if (err == nil) != (digest == "sha256:found") {
 			t.Errorf("%s: %v", digest, err)
 		}
@@ -200,7 +200,7 @@ func TestZeroEnds(t *testing.T) {
 }
 
 func TestDiskIsADevice(t *testing.T) {
-	m := NewMachine()
+	m := New()
 	for _, path := range []string{t.TempDir(), "/dev/null", "/no/such/disk"} {
 		if d, err := m.Disk(t.Context(), path); err == nil {
 			t.Errorf("%s: %+v", path, d)
@@ -215,16 +215,16 @@ func TestMounted(t *testing.T) {
 			t.Errorf("%q: %v", path, got)
 		}
 	}
-	if id, err := NewMachine().MountedUUID(t.Context(), t.TempDir()); id != "" || err != nil {
+	if id, err := New().MountedUUID(t.Context(), t.TempDir()); id != "" || err != nil {
 		t.Errorf("an ordinary directory: %q, %v", id, err)
 	}
 }
 
 func TestUsage(t *testing.T) {
-	if u := usage(t.TempDir()); u.Used <= 0 || u.Used > u.Total {
+	if u := New().Usage(t.TempDir()); u.Used <= 0 || u.Used > u.Total {
 		t.Errorf("%+v", u)
 	}
-	if u := usage("/no/such/place"); u != (protocol.Usage{}) {
+	if u := New().Usage("/no/such/place"); u != (protocol.Usage{}) {
 		t.Errorf("of nothing: %+v", u)
 	}
 }
@@ -251,7 +251,7 @@ func TestAsk(t *testing.T) {
 	}))
 	defer srv.Close()
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // must not be asked
-	m := NewMachine()
+	m := New()
 	if status, body, err := m.Get(t.Context(), srv.URL, map[string]string{"X-A": "b"}); status != 401 || string(body) != "GETb" || err != nil {
 		t.Errorf("%d %q %v", status, body, err)
 	}

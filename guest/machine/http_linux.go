@@ -1,4 +1,4 @@
-package guest
+package machine
 
 import (
 	"bytes"
@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is the System of a real guest: systemd, podman, dpkg and the kernel.
-type machine struct {
+// Machine is the machine this process runs on. Changing it needs root; reading does not.
+type Machine struct {
 	http *http.Client
 }
 
-// NewMachine acts on the machine it runs on. What it changes needs root; what it reads does not.
-func NewMachine() System {
-	return &machine{http: &http.Client{
+// New returns the machine this process runs on.
+func New() *Machine {
+	return &Machine{http: &http.Client{
 		// No proxy: loopback is asked directly, whatever the environment says.
 		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -29,15 +29,17 @@ func NewMachine() System {
 // maxAnswer is how much of a service's answer is read.
 const maxAnswer = 1 << 20
 
-func (m *machine) Get(ctx context.Context, url string, header map[string]string) (int, []byte, error) {
+// Get sends a request to a service on loopback. The body is cut at 1 MiB.
+func (m *Machine) Get(ctx context.Context, url string, header map[string]string) (int, []byte, error) {
 	return m.ask(ctx, http.MethodGet, url, header, nil)
 }
 
-func (m *machine) Post(ctx context.Context, url string, header map[string]string, body []byte) (int, []byte, error) {
+// Post sends body to a service on loopback. Redirects are not followed, and the answer is cut at 1 MiB.
+func (m *Machine) Post(ctx context.Context, url string, header map[string]string, body []byte) (int, []byte, error) {
 	return m.ask(ctx, http.MethodPost, url, header, body)
 }
 
-func (m *machine) ask(ctx context.Context, method, url string, header map[string]string, body []byte) (int, []byte, error) {
+func (m *Machine) ask(ctx context.Context, method, url string, header map[string]string, body []byte) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -54,8 +56,8 @@ func (m *machine) ask(ctx context.Context, method, url string, header map[string
 	return resp.StatusCode, answer, err
 }
 
-// Sync writes everything out. The kernel cannot be told to give up, so ctx only ends the waiting.
-func (m *machine) Sync(ctx context.Context) error {
+// Sync writes all dirty pages to the disks. The kernel offers no way to cancel that, so ctx only ends the wait.
+func (m *Machine) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		unix.Sync()

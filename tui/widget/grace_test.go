@@ -1,0 +1,21 @@
+package widget
+
+import (
+	"testing"
+	"time"
+)
+
+func TestGraceHasAnEnd(t *testing.T) {
+	start := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+	g := NewGrace(start)
+	at := start
+	for at.Sub(start) < quietLimit {
+		at = at.Add(100 * time.Millisecond)
+		if at.Sub(start) <= quietLimit && !g.Ignores(at) {
+			t.Fatalf("heard after %v of a held key", at.Sub(start))
+		}
+	}
+	if g.Ignores(at.Add(100 * time.Millisecond)) {
+		t.Error("deaf for ever while a key is held")
+	}
+}

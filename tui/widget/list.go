@@ -1,0 +1,33 @@
+package widget
+
+// List is a selection among rows and a window on them. It holds no rows: they are drawn anew each time, and the
+// selection stays where it was.
+type List struct {
+	At  int // the selected row
+	Top int // the first row of the window
+}
+
+// Move moves the selection among n rows.
+func (l *List) Move(by, n int) { l.At = min(max(l.At+by, 0), max(0, n-1)) }
+
+// Window returns the first row to show of n where h fit, and one past the last, so that the selection is among them.
+func (l *List) Window(n, h int) (from, to int) {
+	l.At = min(max(l.At, 0), max(0, n-1))
+	h = max(h, 0)
+	l.Top = min(max(l.Top, l.At-h+1), l.At)
+	l.Top = max(0, min(l.Top, n-h))
+	return l.Top, min(n, l.Top+h)
+}
+
+// Scroll is a window on lines that may be more than fit.
+type Scroll struct{ Top int }
+
+// Move scrolls; Window keeps it inside the lines.
+func (s *Scroll) Move(by int) { s.Top = max(0, s.Top+by) }
+
+// Window returns the first line to show of n where h fit, and one past the last.
+func (s *Scroll) Window(n, h int) (from, to int) {
+	h = max(1, h)
+	s.Top = max(0, min(s.Top, n-h))
+	return s.Top, min(n, s.Top+h)
+}
