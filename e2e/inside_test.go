@@ -92,7 +92,7 @@ func loopback(t *testing.T, _ *lab) {
 		}
 	}
 	if listeners == 0 {
-		t.Error("no listener was found: the look was wrong")
+		t.Error("found no listener of the box in /proc/net")
 	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -143,7 +143,7 @@ func execContract(t *testing.T, l *lab) {
 	}
 	for _, status := range []int{0, 1, 2, 77, 126, 127, 128, 130, 200, 254, 255} {
 		if o := l.run(t, "", "exec", "--", "sh", "-c", fmt.Sprintf("exit %d", status)); o.status != status {
-			t.Errorf("exit %d comes as %d: %s", status, o.status, o.stderr)
+			t.Errorf("exit %d is reported as %d: %s", status, o.status, o.stderr)
 		}
 	}
 	var all bytes.Buffer
@@ -162,8 +162,8 @@ func execContract(t *testing.T, l *lab) {
 	}
 }
 
-// adapter runs the tests of package limactl/ssh over real ssh, as the user who owns the box: binary streams, a client that
-// is killed, and more than the verb alone can show.
+// adapter runs the tests of package limactl/ssh over real ssh, as the owner of the box. They cover what the verb cannot show, such as binary streams
+// and a client that is killed.
 func adapter(t *testing.T, l *lab) {
 	program := filepath.Join(l.root, "ssh.test")
 	if out, err := exec.Command("go", "test", "-c", "-o", program, "../limactl/ssh").CombinedOutput(); err != nil {

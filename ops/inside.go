@@ -28,6 +28,7 @@ func (in *insideChecks) probes() []probe {
 		{"clock", "clock of the box", in.checkClock},
 		{"data", "data disk", in.checkData},
 		{"room", "room on the disks", in.checkRoom},
+		{"memory", "memory of the box", in.checkMemory},
 		{"components", "components", in.checkComponents},
 		{"versions", "versions", in.checkVersions},
 		{"dns", "name resolution", in.checkDNS},
