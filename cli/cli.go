@@ -20,7 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
 )
@@ -52,7 +52,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	interrupted := ctx.Err() != nil
-	var exit *limactl.ExitError
+	var exit *ssh.ExitError
 	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
 	}

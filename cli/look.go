@@ -74,6 +74,9 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	}
 	if g := st.Guest; g != nil && st.Live {
 		p.line("  memory %s   root %s   data %s   load %.2f", usage(g.Memory), usage(g.Root), usage(g.Data), g.Load)
+		if killed := ops.OutOfMemory(g); killed != "" {
+			p.line("%s %s", p.yellow("!"), killed)
+		}
 	}
 	if st.State != "absent" {
 		p.line("  ports  executor %d   dashboard %d", st.Ports.Executor, st.Ports.Dashboard)

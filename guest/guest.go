@@ -85,6 +85,8 @@ type Machine interface {
 	Mount(ctx context.Context, path string) error
 	// Usage counts the bytes of the filesystem at path; zero where it cannot be read.
 	Usage(path string) protocol.Usage
+	// KernelLog returns the kernel's log, as dmesg prints it; nothing if it may not be read.
+	KernelLog() string
 	Sync(ctx context.Context) error
 
 	// EnsureUser makes a user and group of that id with bash and passwordless sudo, or checks it is so.

@@ -76,7 +76,8 @@ func (g *Guest) machineStatus(s *protocol.Status) {
 	s.Kernel = strings.TrimSpace(g.read("/proc/sys/kernel/osrelease"))
 	s.Uptime = int64(firstNumber(g.read("/proc/uptime")))
 	s.Load = firstNumber(g.read("/proc/loadavg"))
-	s.Memory = memory(g.read("/proc/meminfo"))
+	s.Memory, s.Swap = memory(g.read("/proc/meminfo"))
+	s.OOMKills, s.Killed = g.killed()
 	s.Root = g.Machine.Usage(g.Path("/"))
 }
 
@@ -101,8 +102,8 @@ func osName(text string) string {
 	return ""
 }
 
-// memory reads meminfo. Used is what cannot be had without swapping: the total less what is available.
-func memory(text string) protocol.Usage {
+// memory reads meminfo. Used memory is what cannot be had without swapping: the total less what is available.
+func memory(text string) (ram, swap protocol.Usage) {
 	field := map[string]int64{}
 	for line := range strings.Lines(text) {
 		var name string
@@ -111,6 +112,7 @@ func memory(text string) protocol.Usage {
 			field[name] = kib << 10
 		}
 	}
-	total := field["MemTotal:"]
-	return protocol.Usage{Total: total, Used: total - field["MemAvailable:"]}
+	ram = protocol.Usage{Total: field["MemTotal:"], Used: field["MemTotal:"] - field["MemAvailable:"]}
+	swap = protocol.Usage{Total: field["SwapTotal:"], Used: field["SwapTotal:"] - field["SwapFree:"]}
+	return ram, swap
 }
