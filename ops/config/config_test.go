@@ -141,7 +141,7 @@ func TestLimaTakesEachName(t *testing.T) {
 	for _, name := range append(names, strings.Repeat("a", 32), strings.Repeat("a", 33)) {
 		if ValidName(name) {
 			valid++
-			if !lima.MatchString(name + "-data") || len(name) > 32 {
+			if !lima.MatchString(name+"-data") || len(name) > 32 {
 				t.Errorf("%q", name)
 			}
 		} else if lima.MatchString(name) && name[0] == 'a' && len(name) <= 32 {
