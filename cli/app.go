@@ -12,6 +12,7 @@ import (
 
 	"hermes-box/assets"
 	"hermes-box/internal/rehearsal/demo"
+	"hermes-box/internal/runas"
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/config"
@@ -75,7 +76,7 @@ func (a *app) host() (*ops.Host, error) {
 		return nil, err
 	}
 	if !testOnlyStayRoot {
-		if err := limactl.Demote(dir); err != nil {
+		if err := runas.Owner(dir); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"hermes-box/limactl"
+	"hermes-box/internal/runas"
 	"hermes-box/ops/fault"
 )
 
@@ -28,7 +28,7 @@ func homeDir() (string, error) {
 // Lima refuses root.
 func usualHome() (string, error) {
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		if u, err := user.Lookup(limactl.ServiceUser); err == nil {
+		if u, err := user.Lookup(runas.ServiceUser); err == nil {
 			return filepath.Join(u.HomeDir, ".hermes-box"), nil
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hermes-box/limactl"
+	"hermes-box/internal/terminal"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -155,7 +155,7 @@ func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 		return err
 	}
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-	err = limactl.Lend(c)
+	err = terminal.RunOnTerminal(c)
 	if ctx.Err() == nil { // also one that failed may have set up something
 		sink, end := a.sink()
 		err = errors.Join(err, b.SignInEnded(ctx, step, sink))

@@ -162,11 +162,19 @@ func execContract(t *testing.T, l *lab) {
 	}
 }
 
-// adapter runs the tests of limactl's Exec over real ssh. They cover what the verb cannot show, such as binary streams
+// adapter runs the tests of package limactl/ssh over real ssh, as the owner of the box. They cover what the verb cannot show, such as binary streams
 // and a client that is killed.
 func adapter(t *testing.T, l *lab) {
-	c := exec.Command("go", "test", "-count=1", "-v", "-run", "^Test(Exec|Remote).*$/^real$", "../limactl")
-	c.Env = append(os.Environ(), "HERMES_BOX_LAB_BOX="+l.limaHome()+":e2e", "HERMES_BOX_LAB_LIMACTL="+l.limactl, "HERMES_BOX_LAB_USER="+l.user.Username)
+	program := filepath.Join(l.root, "ssh.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", program, "../limactl/ssh").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	argv := []string{program, "-test.v", "-test.run=^Test(Exec|Remote).*$/^real$"}
+	if os.Geteuid() == 0 {
+		argv = append([]string{"runuser", "-u", l.user.Username, "--"}, argv...)
+	}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Env = append(os.Environ(), "HERMES_BOX_LAB_BOX="+l.limaHome()+":e2e")
 	out, err := c.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestExecArguments/real") {
 		t.Errorf("%v\n%s", err, out)

@@ -28,6 +28,12 @@ func Text(s string) string {
 	}, ansi.Strip(strings.ToValidUTF8(s, "\ufffd")))
 }
 
+// LastLines returns the last n lines of Text(s), without the line ends behind them.
+func LastLines(s string, n int) string {
+	lines := strings.Split(strings.TrimRight(Text(s), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
 // Value sanitizes each string that can be reached from v, as Strings does.
 func Value(v any) { Strings(v, Text) }
 
