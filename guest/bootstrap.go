@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -60,6 +61,7 @@ func (g *Guest) Bootstrap(ctx context.Context, ask protocol.Bootstrap) (protocol
 		{"files", b.files},
 		{"terminal", b.terminal},
 		{"units", b.units},
+		{"swap", b.swap},
 		{"login", b.login}, // last but the record: a mistake here locks everyone out
 		{"record", b.record},
 	}
@@ -111,7 +113,7 @@ func (b *bootstrap) packages(ctx context.Context) (bool, error) {
 	}
 	var archives, names []string
 	for _, p := range b.ask.Packages {
-		have, err := b.System.PackageVersion(ctx, p.Name)
+		have, err := b.Machine.PackageVersion(ctx, p.Name)
 		if err != nil {
 			return false, err
 		}
@@ -128,11 +130,11 @@ func (b *bootstrap) packages(ctx context.Context) (bool, error) {
 	if len(archives) == 0 {
 		return false, nil
 	}
-	if err := b.System.InstallPackages(ctx, archives); err != nil {
+	if err := b.Machine.InstallPackages(ctx, archives); err != nil {
 		return false, err
 	}
 	for _, p := range b.ask.Packages {
-		have, err := b.System.PackageVersion(ctx, p.Name)
+		have, err := b.Machine.PackageVersion(ctx, p.Name)
 		if err != nil {
 			return false, err
 		}
@@ -150,11 +152,11 @@ func (b *bootstrap) packages(ctx context.Context) (bool, error) {
 }
 
 func (b *bootstrap) user(ctx context.Context) (bool, error) {
-	if err := b.System.EnsureUser(ctx, agentUser, agentID, loginHome); err != nil {
+	if err := b.Machine.EnsureUser(ctx, agentUser, agentID, loginHome); err != nil {
 		return false, err
 	}
 	// What agent leaves running in tmux outlives its login.
-	_, err := b.System.Run(ctx, Cmd{Path: "loginctl", Args: []string{"enable-linger", agentUser}})
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "loginctl", Args: []string{"enable-linger", agentUser}})
 	return true, err
 }
 

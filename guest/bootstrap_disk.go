@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -41,7 +42,7 @@ func (b *bootstrap) disk(ctx context.Context) (bool, error) {
 	if err := getJSON(b.Path(formatFile), intended); err != nil {
 		return false, err
 	}
-	d, err := b.System.Disk(ctx, b.ask.DataDevice)
+	d, err := b.Machine.Disk(ctx, b.ask.DataDevice)
 	if err != nil {
 		return false, err
 	}
@@ -64,18 +65,18 @@ func (b *bootstrap) disk(ctx context.Context) (bool, error) {
 
 // format makes the filesystem. A run that was cut short in it is repeated with the UUID it had chosen: until the UUID
 // is recorded, which ends it, nothing is mounted and nobody's data can be on the disk.
-func (b *bootstrap) format(ctx context.Context, d Disk, f *formatting, again bool) error {
+func (b *bootstrap) format(ctx context.Context, d machine.Disk, f *formatting, again bool) error {
 	if !again {
 		*f = formatting{Device: b.ask.DataDevice, Size: d.Size, UUID: newUUID()}
 		if err := b.putJSON(b.Path(formatFile), f); err != nil {
 			return err
 		}
 	}
-	if err := b.System.Format(ctx, f.Device, f.UUID, dataLabel); err != nil {
+	if err := b.Machine.Format(ctx, f.Device, f.UUID, dataLabel); err != nil {
 		return err
 	}
 	b.did("format")
-	made, err := b.System.Disk(ctx, f.Device)
+	made, err := b.Machine.Disk(ctx, f.Device)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (g *Guest) CheckData(ctx context.Context) error {
 		return &protocol.Error{Code: "preflight_failed", Message: "this machine has not been made into a box yet",
 			Hint: "hermes-box create"}
 	}
-	got, err := g.System.MountedUUID(ctx, g.Path(protocol.DataDir))
+	got, err := g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir))
 	switch {
 	case err != nil:
 		return err
@@ -158,7 +159,7 @@ func refuseDisk(format string, args ...any) error {
 }
 
 // content is what is on a disk, in words.
-func content(d Disk) string {
+func content(d machine.Disk) string {
 	switch {
 	case d.Blank:
 		return "nothing"

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"hermes-box/assets/guestfiles"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -23,7 +25,7 @@ const keysFile = "/etc/ssh/authorized_keys.d/" + agentUser
 // keys copies the keys that Lima gave to agent's first home. Once the home is bound over, what is there is on
 // the data disk, and no longer asked.
 func (b *bootstrap) keys(ctx context.Context) (bool, error) {
-	bound, err := b.System.MountedUUID(ctx, b.Path(loginHome))
+	bound, err := b.Machine.MountedUUID(ctx, b.Path(loginHome))
 	if err != nil {
 		return false, err
 	}
@@ -94,7 +96,7 @@ func (b *bootstrap) terminal(ctx context.Context) (bool, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return false, err
 	}
-	_, err := b.System.Run(ctx, Cmd{Path: "tic", Args: []string{"-x", "-o", dir, source}})
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "tic", Args: []string{"-x", "-o", dir, source}})
 	return true, err
 }
 
@@ -106,7 +108,9 @@ func newer(made, source string) bool {
 
 // selfActing are units of the image that would change what is installed. A box is what its lock says.
 var selfActing = []string{"apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service",
-	"podman-auto-update.timer", "podman-auto-update.service"}
+	"podman-auto-update.timer", "podman-auto-update.service",
+	// When memory is short oomd kills a whole tmux session, where the kernel kills one process.
+	"systemd-oomd.service", "systemd-oomd.socket"}
 
 // units enables the services, each of which stays inactive until its component is applied, and switches off what
 // would update the machine behind the lock's back. systemd reads its files once for all of it.
@@ -115,18 +119,18 @@ func (b *bootstrap) units(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	systemctl := func(args ...string) error {
-		_, err := b.System.Run(ctx, Cmd{Path: "systemctl", Args: args, Timeout: 3 * time.Minute})
+		_, err := b.Machine.Run(ctx, machine.Cmd{Path: "systemctl", Args: args, Timeout: 3 * time.Minute})
 		return err
 	}
 	for _, unit := range guestfiles.Enabled {
-		if err := b.System.EnableUnit(ctx, unit); err != nil {
+		if err := b.Machine.EnableUnit(ctx, unit); err != nil {
 			return false, err
 		}
 	}
 	if err := systemctl(append([]string{"mask", "--no-reload", "--quiet"}, selfActing...)...); err != nil {
 		return false, err
 	}
-	if err := b.System.ReloadUnits(ctx); err != nil {
+	if err := b.Machine.ReloadUnits(ctx); err != nil {
 		return false, err
 	}
 	// An image need not have all of them, which systemctl takes for an error; they are masked in any case.
@@ -134,7 +138,11 @@ func (b *bootstrap) units(ctx context.Context) (bool, error) {
 	if err := systemctl("try-reload-or-restart", "--no-block", "systemd-journald.service", "systemd-resolved.service"); err != nil {
 		return false, err
 	}
-	_, err := b.System.Run(ctx, Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})
+	// The manager of agent, which runs since linger was enabled, reads its settings again. A restart would end what it runs.
+	if err := systemctl("reload", fmt.Sprintf("user@%d.service", agentID)); err != nil {
+		return false, err
+	}
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})
 	return true, err
 }
 
@@ -153,9 +161,9 @@ func (b *bootstrap) login(ctx context.Context) (bool, error) {
 	if err := os.MkdirAll(b.Path("/run/sshd"), 0o755); err != nil {
 		return false, err
 	}
-	if _, err := b.System.Run(ctx, Cmd{Path: "sshd", Args: []string{"-t"}}); err != nil {
+	if _, err := b.Machine.Run(ctx, machine.Cmd{Path: "sshd", Args: []string{"-t"}}); err != nil {
 		return false, errors.Join(err, b.remove(b.Path(guestfiles.SSHD)))
 	}
-	_, err := b.System.Run(ctx, Cmd{Path: "systemctl", Args: []string{"try-reload-or-restart", "ssh.service"}})
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "systemctl", Args: []string{"try-reload-or-restart", "ssh.service"}})
 	return true, err
 }

@@ -20,7 +20,7 @@ var binds = []bind{{agentHome, loginHome}, {agentHome + "/workspace", workspaceD
 
 // checkBind refuses unless the directory is mounted where it belongs. It needs no privilege.
 func (g *Guest) checkBind(ctx context.Context, b bind, uuid string) error {
-	got, err := g.System.MountedUUID(ctx, g.Path(b.at))
+	got, err := g.Machine.MountedUUID(ctx, g.Path(b.at))
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (b *bootstrap) mount(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	changed = changed || mounted
-	got, err := b.System.MountedUUID(ctx, b.Path(protocol.DataDir))
+	got, err := b.Machine.MountedUUID(ctx, b.Path(protocol.DataDir))
 	if err != nil {
 		return false, err
 	}
@@ -99,10 +99,10 @@ func (b *bootstrap) mountAt(ctx context.Context, at string) (bool, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return false, err
 	}
-	if got, err := b.System.MountedUUID(ctx, path); err != nil || got != "" {
+	if got, err := b.Machine.MountedUUID(ctx, path); err != nil || got != "" {
 		return false, err
 	}
-	if err := b.System.Mount(ctx, path); err != nil {
+	if err := b.Machine.Mount(ctx, path); err != nil {
 		return false, err
 	}
 	b.did("mount " + at)
@@ -137,7 +137,7 @@ func (b *bootstrap) skeleton(ctx context.Context) (bool, error) {
 	if err := b.makeHome(beside); err != nil {
 		return false, err
 	}
-	if err := b.System.Sync(ctx); err != nil {
+	if err := b.Machine.Sync(ctx); err != nil {
 		return false, err
 	}
 	if err := b.rename(beside, b.Path(agentHome)); err != nil {
@@ -161,7 +161,7 @@ func (b *bootstrap) makeHome(home string) error {
 		if err != nil {
 			return err
 		}
-		return b.System.Chown(path, agentID, agentID)
+		return b.Machine.Chown(path, agentID, agentID)
 	})
 }
 

@@ -124,7 +124,7 @@ func (ch *change) plan(ctx context.Context) error {
 		}
 	}
 	if ch.c.unit() != "" {
-		units, err := ch.g.System.Units(ctx, ch.c.unit())
+		units, err := ch.g.Machine.Units(ctx, ch.c.unit())
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (ch *change) activate(ctx context.Context) error {
 	if ch.c.unit() == "" {
 		return nil
 	}
-	if err := ch.g.System.EnableUnit(ctx, ch.c.unit()); err != nil {
+	if err := ch.g.Machine.EnableUnit(ctx, ch.c.unit()); err != nil {
 		return err
 	}
 	return ch.g.restartUnit(ctx, ch.c.unit())

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -51,7 +52,7 @@ func (claude) smoke(ctx context.Context, g *Guest, c protocol.Component, dir str
 	return g.smokeVersion(ctx, nil, filepath.Join(dir, "bin/claude"), c.Version)
 }
 
-func (claude) health(_ context.Context, g *Guest, _ Unit) (string, string) {
+func (claude) health(_ context.Context, g *Guest, _ machine.Unit) (string, string) {
 	return loggedIn(g, claude{}, "bin/claude", agentHome+"/.claude/.credentials.json")
 }
 

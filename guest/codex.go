@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -61,6 +62,6 @@ func (codex) smoke(ctx context.Context, g *Guest, c protocol.Component, dir stri
 	return g.smokeVersion(ctx, nil, filepath.Join(dir, "bin/codex"), c.Version)
 }
 
-func (codex) health(_ context.Context, g *Guest, _ Unit) (string, string) {
+func (codex) health(_ context.Context, g *Guest, _ machine.Unit) (string, string) {
 	return loggedIn(g, codex{}, "bin/codex", codexHome.path+"/auth.json")
 }

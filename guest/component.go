@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -23,7 +24,7 @@ type component interface {
 	unit() string
 	// health tells whether what is activated works: one of the protocol's component states and why. It is
 	// cheap and needs no privilege, for status calls it too; unit is what systemd says of unit().
-	health(ctx context.Context, g *Guest, unit Unit) (state, detail string)
+	health(ctx context.Context, g *Guest, unit machine.Unit) (state, detail string)
 	// stateDirs are the directories on the data disk it may touch; made, owned by its user, before it starts.
 	stateDirs() []stateDir
 	// prepare makes what must be in them before the first start: seeds that are written once, never again.

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -57,7 +58,7 @@ func (g *Guest) ExecutorPrestart(_ context.Context) error {
 	return nil
 }
 
-func (executor) health(ctx context.Context, g *Guest, unit Unit) (string, string) {
+func (executor) health(ctx context.Context, g *Guest, unit machine.Unit) (string, string) {
 	if unit.Active != "active" {
 		return serviceState(unit)
 	}
@@ -66,7 +67,7 @@ func (executor) health(ctx context.Context, g *Guest, unit Unit) (string, string
 		return protocol.FailedState, "its port is not recorded"
 	}
 	base := fmt.Sprintf("http://127.0.0.1:%d", ports.Executor)
-	status, _, err := g.System.Get(ctx, base+"/api/health", nil)
+	status, _, err := g.Machine.Get(ctx, base+"/api/health", nil)
 	if err != nil {
 		return protocol.FailedState, "it does not answer: " + err.Error()
 	}
@@ -85,7 +86,7 @@ func (executor) health(ctx context.Context, g *Guest, unit Unit) (string, string
 
 // initializeMCP begins a session of the Model Context Protocol, as every client does.
 func initializeMCP(ctx context.Context, g *Guest, url, token string) (string, string) {
-	status, answer, err := g.System.Post(ctx, url, map[string]string{
+	status, answer, err := g.Machine.Post(ctx, url, map[string]string{
 		"Authorization": "Bearer " + token,
 		"Content-Type":  "application/json",
 		"Accept":        "application/json, text/event-stream",

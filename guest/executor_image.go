@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -106,7 +107,7 @@ func (executor) smoke(ctx context.Context, g *Guest, c protocol.Component, dir s
 	}
 	tag, layout := imageTag(dir), filepath.Join(dir, "image")
 	if _, err := os.Lstat(layout); err == nil {
-		if err := g.System.LoadImage(ctx, layout, c.Artifacts[0].Digest, tag); err != nil {
+		if err := g.Machine.LoadImage(ctx, layout, c.Artifacts[0].Digest, tag); err != nil {
 			return err
 		}
 		g.did("load " + tag)
@@ -126,7 +127,7 @@ func (executor) smoke(ctx context.Context, g *Guest, c protocol.Component, dir s
 		return nil
 	}
 	// Without the image's environment: what it sets for the server may change what --version means.
-	out, err := g.System.Run(ctx, Cmd{Path: "podman", Timeout: smokeTime, Args: []string{"run", "--rm", "--pull=never", "--network=none",
+	out, err := g.Machine.Run(ctx, machine.Cmd{Path: "podman", Timeout: smokeTime, Args: []string{"run", "--rm", "--pull=never", "--network=none",
 		"--read-only", "--tmpfs=/tmp", "--image-volume=tmpfs", "--workdir=/tmp", "--unsetenv-all", "--env=HOME=/tmp", "--timeout=120",
 		"--entrypoint=" + img.config.Config.Entrypoint[0], tag, "--version"}})
 	if err != nil {
@@ -142,16 +143,16 @@ func (executor) intact(ctx context.Context, g *Guest, dir string) (bool, error) 
 	if !isFile(dir, path.Base(imageEnv)) { // without it the unit does not start
 		return false, nil
 	}
-	return g.System.HasImage(ctx, imageTag(dir))
+	return g.Machine.HasImage(ctx, imageTag(dir))
 }
 
 func (executor) discard(ctx context.Context, g *Guest, dir string) error {
 	tag := imageTag(dir)
-	has, err := g.System.HasImage(ctx, tag)
+	has, err := g.Machine.HasImage(ctx, tag)
 	if err != nil || !has {
 		return err
 	}
-	if err := g.System.RemoveImage(ctx, tag); err != nil {
+	if err := g.Machine.RemoveImage(ctx, tag); err != nil {
 		return err
 	}
 	g.did("remove " + tag)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -54,7 +55,7 @@ func (ch *change) unhealthy(state, detail string) error {
 		e.Hint = "look at its log: hermes-box logs " + ch.c.name()
 		ctx, cancel := context.WithTimeout(context.Background(), logTime)
 		defer cancel()
-		out, err := ch.g.System.Run(ctx, Cmd{Path: "journalctl", Args: []string{"--unit=" + ch.c.unit(), "--lines=15", "--output=cat", "--no-pager"}})
+		out, err := ch.g.Machine.Run(ctx, machine.Cmd{Path: "journalctl", Args: []string{"--unit=" + ch.c.unit(), "--lines=15", "--output=cat", "--no-pager"}})
 		if err == nil { // without it the error says enough
 			e.Output = string(out)
 		}
@@ -62,17 +63,17 @@ func (ch *change) unhealthy(state, detail string) error {
 	return e
 }
 
-func (g *Guest) unitOf(ctx context.Context, c component) (Unit, error) {
+func (g *Guest) unitOf(ctx context.Context, c component) (machine.Unit, error) {
 	if c.unit() == "" {
-		return Unit{}, nil
+		return machine.Unit{}, nil
 	}
-	units, err := g.System.Units(ctx, c.unit())
+	units, err := g.Machine.Units(ctx, c.unit())
 	return units[c.unit()], err
 }
 
-// componentHealth tells the state of all six, in order. units is what System.Units says of hermesUnit and
+// componentHealth tells the state of all six, in order. units is what Machine.Units says of hermesUnit and
 // executorUnit; one that is missing counts as inactive. Components that were never applied are stopped.
-func (g *Guest) componentHealth(ctx context.Context, units map[string]Unit) ([]protocol.ComponentStatus, error) {
+func (g *Guest) componentHealth(ctx context.Context, units map[string]machine.Unit) ([]protocol.ComponentStatus, error) {
 	applied, err := g.AppliedState()
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (g *Guest) componentHealth(ctx context.Context, units map[string]Unit) ([]p
 }
 
 // rising tells whether a service that runs has not had the time yet to work. One that keeps ending is not rising.
-func (g *Guest) rising(unit Unit) bool {
+func (g *Guest) rising(unit machine.Unit) bool {
 	return unit.Active == "active" && unit.Restart < maxCrashes && g.now().Sub(unit.Since) < risingTime
 }
 
@@ -113,7 +114,7 @@ func (g *Guest) rising(unit Unit) bool {
 func phaseError(err error, component, phase string) *protocol.Error {
 	e := &protocol.Error{Code: "external_failed", Message: fmt.Sprintf("%s: %s: %v", component, phase, err)}
 	var known *protocol.Error
-	var exit *ExitError
+	var exit *machine.ExitError
 	switch {
 	case errors.Is(err, context.Canceled):
 		e.Code = "interrupted"

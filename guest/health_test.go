@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
 // answers is a machine on which nothing happens but what a service answers.
 type answers struct {
-	System
+	Machine
 	get, post int
 	body      string
 	err       error
@@ -35,24 +36,24 @@ func put(t *testing.T, g *Guest, path, text string) {
 }
 
 func TestExecutorHealth(t *testing.T) {
-	active := Unit{Active: "active"}
+	active := machine.Unit{Active: "active"}
 	const token = "EXECUTOR_AUTH_TOKEN=0123456789abcdef0123456789abcdef\n"
 	for _, tt := range []struct {
 		name  string
-		unit  Unit
+		unit  machine.Unit
 		says  answers
 		token string
 		want  string
 	}{
 		{"guarded and speaking", active, answers{get: 401, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
 		{"open and speaking", active, answers{get: 200, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
-		{"not running", Unit{Active: "inactive"}, answers{}, token, protocol.Stopped},
-		{"given up", Unit{Active: "failed", Result: "exit-code"}, answers{}, token, protocol.FailedState},
-		{"between restarts", Unit{Active: "activating", Sub: "auto-restart"}, answers{}, token, protocol.FailedState},
-		{"being started", Unit{Active: "activating", Sub: "start"}, answers{}, token, protocol.Starting},
-		{"being started after a crash", Unit{Active: "activating", Sub: "start", Restart: 1}, answers{}, token, protocol.Starting},
-		{"being started after too many", Unit{Active: "activating", Sub: "start", Restart: maxCrashes}, answers{}, token, protocol.FailedState},
-		{"early in the boot", Unit{Active: "inactive", Queued: true}, answers{}, token, protocol.Starting},
+		{"not running", machine.Unit{Active: "inactive"}, answers{}, token, protocol.Stopped},
+		{"given up", machine.Unit{Active: "failed", Result: "exit-code"}, answers{}, token, protocol.FailedState},
+		{"between restarts", machine.Unit{Active: "activating", Sub: "auto-restart"}, answers{}, token, protocol.FailedState},
+		{"being started", machine.Unit{Active: "activating", Sub: "start"}, answers{}, token, protocol.Starting},
+		{"being started after a crash", machine.Unit{Active: "activating", Sub: "start", Restart: 1}, answers{}, token, protocol.Starting},
+		{"being started after too many", machine.Unit{Active: "activating", Sub: "start", Restart: maxCrashes}, answers{}, token, protocol.FailedState},
+		{"early in the boot", machine.Unit{Active: "inactive", Queued: true}, answers{}, token, protocol.Starting},
 		{"silent", active, answers{err: errors.New("connection refused")}, token, protocol.FailedState},
 		{"broken", active, answers{get: 500}, token, protocol.FailedState},
 		{"token refused", active, answers{get: 401, post: 401}, token, protocol.FailedState},
@@ -61,7 +62,7 @@ func TestExecutorHealth(t *testing.T) {
 		{"token of nothing", active, answers{get: 401}, "EXECUTOR_AUTH_TOKEN=\n", protocol.FailedState},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g := &Guest{Root: t.TempDir(), System: tt.says}
+			g := &Guest{Root: t.TempDir(), Machine: tt.says}
 			put(t, g, portsFile, "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
 			if tt.token != "" {
 				put(t, g, tokenFile, tt.token)
@@ -78,10 +79,10 @@ func TestHermesHealth(t *testing.T) {
 	with := func(name, text string) map[string]string {
 		return map[string]string{"gateway_state.json": `{"gateway_state":"running"}`, name: text}
 	}
-	active := Unit{Active: "active", Since: time.Now().Add(-time.Minute)}
+	active := machine.Unit{Active: "active", Since: time.Now().Add(-time.Minute)}
 	for _, tt := range []struct {
 		name  string
-		unit  Unit
+		unit  machine.Unit
 		files map[string]string
 		want  string
 	}{
@@ -94,10 +95,10 @@ func TestHermesHealth(t *testing.T) {
 		{"logged out", active, with("auth.json", `{"version":2,"providers":{},"credential_pool":{}}`), protocol.SetupRequired},
 		{"key of a tool", active, with(".env", "MCP_EXECUTOR_API_KEY=x\n"), protocol.SetupRequired},
 		{"model", active, with("config.yaml", "model:\n  default: x\n"), protocol.Healthy},
-		{"stopped", Unit{Active: "inactive"}, running, protocol.Stopped},
-		{"failed", Unit{Active: "failed"}, running, protocol.FailedState},
+		{"stopped", machine.Unit{Active: "inactive"}, running, protocol.Stopped},
+		{"failed", machine.Unit{Active: "failed"}, running, protocol.FailedState},
 		{"silent", active, nil, protocol.FailedState},
-		{"old news", Unit{Active: "active", Since: time.Now().Add(time.Hour)}, running, protocol.FailedState},
+		{"old news", machine.Unit{Active: "active", Since: time.Now().Add(time.Hour)}, running, protocol.FailedState},
 		{"starting", active, map[string]string{"gateway_state.json": `{"gateway_state":"starting"}`}, protocol.FailedState},
 		{"half written", active, map[string]string{"gateway_state.json": `{"gatew`}, protocol.FailedState},
 	} {
@@ -117,8 +118,8 @@ func TestHermesHealth(t *testing.T) {
 func TestLoggedIn(t *testing.T) {
 	g := &Guest{Root: t.TempDir()}
 	look := func() (string, string) {
-		a, _ := claude{}.health(context.Background(), g, Unit{})
-		b, _ := codex{}.health(context.Background(), g, Unit{})
+		a, _ := claude{}.health(context.Background(), g, machine.Unit{})
+		b, _ := codex{}.health(context.Background(), g, machine.Unit{})
 		return a, b
 	}
 	if a, b := look(); a != protocol.FailedState || b != protocol.FailedState {
@@ -152,21 +153,21 @@ func TestComponentHealthOfAFreshRoot(t *testing.T) {
 // What runs since a moment and does not answer is starting; what does so for long, or keeps ending, is failed.
 func TestASlowStartIsNoFailure(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	g := &Guest{Root: t.TempDir(), Now: func() time.Time { return now }, System: answers{err: errors.New("connection refused")}}
+	g := &Guest{Root: t.TempDir(), Now: func() time.Time { return now }, Machine: answers{err: errors.New("connection refused")}}
 	put(t, g, portsFile, "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
 	put(t, g, currentDir+"/hermes/bin/hermes", "#!/bin/sh\n")
 	put(t, g, appliedFile, `{"hermes":{"name":"hermes","version":"1"},"executor":{"name":"executor","version":"1"}}`)
 	for _, tt := range []struct {
 		name string
-		unit Unit
+		unit machine.Unit
 		want string
 	}{
-		{"just started", Unit{Active: "active", Since: now.Add(-time.Second)}, protocol.Starting},
-		{"still not there", Unit{Active: "active", Since: now.Add(-risingTime)}, protocol.FailedState},
-		{"keeps ending", Unit{Active: "active", Since: now.Add(-time.Second), Restart: maxCrashes}, protocol.FailedState},
-		{"given up", Unit{Active: "failed"}, protocol.FailedState},
+		{"just started", machine.Unit{Active: "active", Since: now.Add(-time.Second)}, protocol.Starting},
+		{"still not there", machine.Unit{Active: "active", Since: now.Add(-risingTime)}, protocol.FailedState},
+		{"keeps ending", machine.Unit{Active: "active", Since: now.Add(-time.Second), Restart: maxCrashes}, protocol.FailedState},
+		{"given up", machine.Unit{Active: "failed"}, protocol.FailedState},
 	} {
-		all, err := g.componentHealth(t.Context(), map[string]Unit{hermesUnit: tt.unit, executorUnit: tt.unit})
+		all, err := g.componentHealth(t.Context(), map[string]machine.Unit{hermesUnit: tt.unit, executorUnit: tt.unit})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func (g *Guest) Hello(ctx context.Context) (protocol.Hello, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return h, err
 	}
-	if h.DataUUID, err = g.System.MountedUUID(ctx, g.Path(protocol.DataDir)); err != nil {
+	if h.DataUUID, err = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)); err != nil {
 		return h, err
 	}
 	h.Objects, err = g.Objects()

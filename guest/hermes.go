@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -68,7 +69,7 @@ func (h hermes) stage(ctx context.Context, g *Guest, c protocol.Component, dir s
 			"--compile-bytecode", "--python", venvPython}, pins...),
 		{"pip", "check", "--python", venvPython},
 	} {
-		if _, err := g.System.Run(ctx, Cmd{Path: tool, Args: args, Dir: dir, Env: env, Timeout: installTime}); err != nil {
+		if _, err := g.Machine.Run(ctx, machine.Cmd{Path: tool, Args: args, Dir: dir, Env: env, Timeout: installTime}); err != nil {
 			return err
 		}
 	}
@@ -153,7 +154,7 @@ func moveVenv(dir string) error {
 	return os.Symlink("../python/bin/python3", link)
 }
 
-func (hermes) health(_ context.Context, g *Guest, unit Unit) (string, string) {
+func (hermes) health(_ context.Context, g *Guest, unit machine.Unit) (string, string) {
 	if state, detail := runnable(g, hermes{}, "bin/hermes"); state != protocol.Healthy {
 		return state, detail
 	}
@@ -179,7 +180,7 @@ func (hermes) health(_ context.Context, g *Guest, unit Unit) (string, string) {
 }
 
 // serviceState is the state of a component whose service does not run.
-func serviceState(unit Unit) (state, detail string) {
+func serviceState(unit machine.Unit) (state, detail string) {
 	switch {
 	case unit.Active == "failed":
 		return protocol.FailedState, "its service failed: " + unit.Result

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -38,12 +39,12 @@ func (g *Guest) Logs(ctx context.Context, ask protocol.LogRequest, out io.Writer
 	if ask.Follow {
 		args = append(args, "--follow")
 	}
-	printed, err := g.System.Run(ctx, Cmd{Path: "journalctl", Args: args, Stdout: out, Timeout: -1})
+	printed, err := g.Machine.Run(ctx, machine.Cmd{Path: "journalctl", Args: args, Stdout: out, Timeout: -1})
 	if ask.Follow && ctx.Err() != nil {
 		return nil
 	}
-	// A System without streams returns what it printed; the real one returns what is on stderr.
-	var exit *ExitError
+	// A Machine without streams returns what it printed; the real one returns what is on stderr.
+	var exit *machine.ExitError
 	if err == nil && len(printed) > 0 {
 		_, err = out.Write(printed)
 	} else if errors.As(err, &exit) && exit.Output != "" {

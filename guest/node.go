@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -76,7 +77,7 @@ func (node) smoke(ctx context.Context, g *Guest, c protocol.Component, dir strin
 	return err
 }
 
-func (node) health(_ context.Context, g *Guest, _ Unit) (string, string) {
+func (node) health(_ context.Context, g *Guest, _ machine.Unit) (string, string) {
 	return runnable(g, node{}, "bin/node")
 }
 

@@ -99,7 +99,7 @@ func (g *Guest) object(ctx context.Context, a protocol.Artifact) (*os.File, erro
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &protocol.Error{Code: "integrity_failed", Message: fmt.Sprintf("%s (%s) has not been received", a.Name, a.Digest),
-			Hint: "run the command again: it sends what is missing"}
+			Hint: "run the command again"}
 	}
 	if err != nil {
 		return nil, err

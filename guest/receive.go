@@ -93,7 +93,7 @@ func broken(ctx context.Context, what string, err error) error {
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) {
 		return &protocol.Error{Code: "external_failed", Message: fmt.Sprintf("%s broke off: %v", what, err),
-			Hint: "run the command again: it sends what is missing"}
+			Hint: "run the command again"}
 	}
 	return fmt.Errorf("receive %s: %w", what, err)
 }

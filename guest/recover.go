@@ -90,7 +90,7 @@ func (g *Guest) putBackUnit(ctx context.Context, c component, j *journal) error 
 	if c.unit() == "" || j.Boot != g.bootID() {
 		return nil
 	}
-	units, err := g.System.Units(ctx, recoveryUnit)
+	units, err := g.Machine.Units(ctx, recoveryUnit)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (g *Guest) putBackUnit(ctx context.Context, c component, j *journal) error 
 }
 
 func (g *Guest) restartUnit(ctx context.Context, unit string) error {
-	if err := g.System.RestartUnit(ctx, unit); err != nil {
+	if err := g.Machine.RestartUnit(ctx, unit); err != nil {
 		return err
 	}
 	g.did("restart " + unit)
@@ -109,7 +109,7 @@ func (g *Guest) restartUnit(ctx context.Context, unit string) error {
 }
 
 func (g *Guest) stopUnit(ctx context.Context, unit string) error {
-	if err := g.System.StopUnit(ctx, unit); err != nil {
+	if err := g.Machine.StopUnit(ctx, unit); err != nil {
 		return err
 	}
 	g.did("stop " + unit)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -22,7 +23,7 @@ const (
 // It holds no lock: the recovery unit takes it, and systemd puts its jobs in order.
 func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
 	// The unit mounts the disk too, so the disk is looked at after it.
-	recovery := g.System.StartUnit(ctx, recoveryUnit)
+	recovery := g.Machine.StartUnit(ctx, recoveryUnit)
 	if err := g.CheckData(ctx); err != nil {
 		return protocol.Status{}, err
 	}
@@ -53,7 +54,7 @@ func (g *Guest) startService(ctx context.Context, c component) {
 	g.emit(event)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not healthy after %v", startTime))
 	defer cancel()
-	err := g.System.StartUnit(ctx, c.unit())
+	err := g.Machine.StartUnit(ctx, c.unit())
 	if err == nil {
 		err = (&change{g: g, c: c}).wait(ctx)
 	}
@@ -68,7 +69,7 @@ func (g *Guest) startService(ctx context.Context, c component) {
 }
 
 func outputOf(err error) string {
-	var exit *ExitError
+	var exit *machine.ExitError
 	if errors.As(err, &exit) {
 		return exit.Output
 	}
@@ -87,9 +88,9 @@ func (g *Guest) Quiesce(ctx context.Context) (protocol.Quiesced, error) {
 	defer unlock()
 	ctx, cancel := context.WithTimeout(ctx, quiesceTime)
 	defer cancel()
-	units, err := g.System.Units(ctx, hermesUnit, executorUnit)
+	units, err := g.Machine.Units(ctx, hermesUnit, executorUnit)
 	if err != nil {
-		return done, errors.Join(err, g.System.Sync(ctx))
+		return done, errors.Join(err, g.Machine.Sync(ctx))
 	}
 	var failed error
 	for _, unit := range []string{hermesUnit, executorUnit} {
@@ -103,5 +104,5 @@ func (g *Guest) Quiesce(ctx context.Context) (protocol.Quiesced, error) {
 		}
 		done.Stopped = append(done.Stopped, unit)
 	}
-	return done, errors.Join(failed, g.System.Sync(ctx))
+	return done, errors.Join(failed, g.Machine.Sync(ctx))
 }

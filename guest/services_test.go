@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -135,7 +135,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestQuiesce(t *testing.T) {
 	b := newFirst(t) // both run
-	must(t, b.sys.Break(executorUnit, guest.Unit{Active: "activating", Sub: "auto-restart"}))
+	must(t, b.sys.Break(executorUnit, machine.Unit{Active: "activating", Sub: "auto-restart"}))
 	out, err := b.Quiesce(t.Context())
 	if err != nil || !slices.Equal(out.Stopped, []string{hermesUnit, executorUnit}) {
 		t.Errorf("%+v, %v", out, err)

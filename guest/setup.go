@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -171,7 +172,7 @@ func (g *Guest) takeUp(ctx context.Context, files []linkFile) error {
 }
 
 func (g *Guest) restartHermes(ctx context.Context) error {
-	if err := g.System.RestartUnit(ctx, hermesUnit); err != nil {
+	if err := g.Machine.RestartUnit(ctx, hermesUnit); err != nil {
 		return err
 	}
 	g.did("restart " + hermesUnit)
@@ -234,7 +235,7 @@ func (g *Guest) provesTools(ctx context.Context, want []string, token string) er
 	out, err := g.askAgent(ctx, askToolsTime, hermes{}, "bin/hermes", "mcp", "test", serverName)
 	text := strings.ReplaceAll(string(out), token, "...")
 	if err != nil {
-		var exit *ExitError
+		var exit *machine.ExitError
 		if errors.As(err, &exit) {
 			exit.Output = strings.ReplaceAll(exit.Output, token, "...")
 		}

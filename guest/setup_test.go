@@ -64,19 +64,19 @@ func (b *box) link(ctx context.Context) (protocol.ExecutorLinked, error) {
 
 // owners notes who gets which file.
 type owners struct {
-	*simulate.System
+	*simulate.Machine
 	given []string
 }
 
 func (o *owners) Chown(path string, uid, gid int) error {
 	o.given = append(o.given, fmt.Sprintf("%s %d:%d", filepath.Base(path), uid, gid))
-	return o.System.Chown(path, uid, gid)
+	return o.Machine.Chown(path, uid, gid)
 }
 
 func TestLinkExecutor(t *testing.T) {
 	b := linkable(t)
-	o := &owners{System: b.sys}
-	b.System = o
+	o := &owners{Machine: b.sys}
+	b.Machine = o
 	done, err := b.link(t.Context())
 	if err != nil || done.Already || !slices.Equal(done.Tools, tools) {
 		t.Fatalf("%+v, %v", done, err)
@@ -279,7 +279,7 @@ func TestKilledAnywhereInLink(t *testing.T) {
 
 // connected is a machine whose Executor tells of connections.
 type connected struct {
-	*simulate.System
+	*simulate.Machine
 	status int
 	body   string
 }
@@ -291,7 +291,7 @@ func (c *connected) Get(context.Context, string, map[string]string) (int, []byte
 func TestSignedIn(t *testing.T) {
 	b := linkable(t)
 	c := &connected{b.sys, 200, "[]"}
-	b.System = c
+	b.Machine = c
 	ask := func() string {
 		t.Helper()
 		s, err := b.SignedIn(t.Context())

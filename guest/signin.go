@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -62,7 +63,7 @@ func (g *Guest) askAgent(ctx context.Context, limit time.Duration, c component, 
 		}
 		env = append(env, kv)
 	}
-	return g.System.Run(ctx, Cmd{Path: filepath.Join(g.currentPath(c), program), Args: args, Dir: home, Env: env,
+	return g.Machine.Run(ctx, machine.Cmd{Path: filepath.Join(g.currentPath(c), program), Args: args, Dir: home, Env: env,
 		User: agentUser, Timeout: limit})
 }
 
@@ -98,11 +99,11 @@ func (g *Guest) codexSignedIn(ctx context.Context) (bool, string) {
 
 // unsaid is the answer for an agent that did not tell: whether it has credentials.
 func unsaid(ctx context.Context, err error, g *Guest, c component) (bool, string) {
-	state, detail := c.health(ctx, g, Unit{})
+	state, detail := c.health(ctx, g, machine.Unit{})
 	if state == protocol.Healthy {
 		return true, "has credentials"
 	}
-	var exit *ExitError
+	var exit *machine.ExitError
 	if errors.As(err, &exit) && exit.Status < 0 { // it could not be asked at all
 		detail += ": " + exit.Error()
 	}
@@ -169,7 +170,7 @@ func (g *Guest) executorConnected(ctx context.Context) (bool, string) {
 	if err != nil {
 		return false, err.Error()
 	}
-	status, body, err := g.System.Get(ctx, base+"/api/connections", map[string]string{"Authorization": "Bearer " + token})
+	status, body, err := g.Machine.Get(ctx, base+"/api/connections", map[string]string{"Authorization": "Bearer " + token})
 	var connections []json.RawMessage
 	switch {
 	case err != nil:

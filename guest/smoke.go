@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -29,11 +30,11 @@ func (g *Guest) smokeRun(ctx context.Context, path []string, program string, arg
 		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
 			return "", err
 		}
-		if err := g.System.Chown(filepath.Join(home, dir), nobodyID, nobodyID); err != nil {
+		if err := g.Machine.Chown(filepath.Join(home, dir), nobodyID, nobodyID); err != nil {
 			return "", err
 		}
 	}
-	out, err := g.System.Run(ctx, Cmd{
+	out, err := g.Machine.Run(ctx, machine.Cmd{
 		Path: program,
 		Args: args,
 		Dir:  home,

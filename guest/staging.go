@@ -138,7 +138,7 @@ func (ch *change) stage(ctx context.Context) error {
 		return err
 	}
 	// One sync of everything is faster than one for each of ten thousand files.
-	return ch.g.System.Sync(ctx)
+	return ch.g.Machine.Sync(ctx)
 }
 
 // dropStaged removes what a transaction has staged and not given its name yet.

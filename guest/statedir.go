@@ -40,7 +40,7 @@ func (g *Guest) makeDir(d stateDir) (made bool, err error) {
 		return false, err
 	}
 	g.did("make " + filepath.Base(beside))
-	if err := errors.Join(os.Chmod(beside, fs.FileMode(d.mode)), g.System.Chown(beside, d.uid, d.uid)); err != nil {
+	if err := errors.Join(os.Chmod(beside, fs.FileMode(d.mode)), g.Machine.Chown(beside, d.uid, d.uid)); err != nil {
 		return false, errors.Join(err, os.Remove(beside))
 	}
 	return true, g.rename(beside, path)
@@ -76,7 +76,7 @@ func (g *Guest) writeIn(root *os.Root, dir stateDir, name string, data []byte, m
 		return err
 	}
 	path := g.Path(dir.path, name)
-	if err := g.System.Chown(path+".new", dir.uid, dir.uid); err != nil {
+	if err := g.Machine.Chown(path+".new", dir.uid, dir.uid); err != nil {
 		return err
 	}
 	if err := root.Rename(beside, name); err != nil {

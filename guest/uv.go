@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -56,6 +57,6 @@ func (uv) smoke(ctx context.Context, g *Guest, c protocol.Component, dir string)
 	return g.smokeVersion(ctx, nil, filepath.Join(dir, "bin/uv"), c.Version)
 }
 
-func (uv) health(_ context.Context, g *Guest, _ Unit) (string, string) {
+func (uv) health(_ context.Context, g *Guest, _ machine.Unit) (string, string) {
 	return runnable(g, uv{}, "bin/uv")
 }

@@ -7,6 +7,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
@@ -37,7 +38,7 @@ func (b *Box) create(ctx context.Context, sink Sink) (*Created, error) {
 
 // afterwards replaces a hint that points into the deleted box: the box's own logs went with it.
 func (c *creation) afterwards(err error) error {
-	var lost *limactl.TransportError
+	var lost *ssh.TransportError
 	if c.Record != nil || fault.CodeOf(err) != fault.HealthFailed && !errors.As(err, &lost) {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/userland"
 	"hermes-box/ops/lock"
@@ -124,7 +125,7 @@ func signIn(t *testing.T, g *guest.Guest) {
 		{"hermes setup", "key\nmodel\n"},
 	} {
 		args := strings.Fields(step.command)
-		_, err := g.System.Run(t.Context(), guest.Cmd{Path: g.Path("/usr/local/bin", args[0]), Args: args[1:],
+		_, err := g.Machine.Run(t.Context(), machine.Cmd{Path: g.Path("/usr/local/bin", args[0]), Args: args[1:],
 			Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}, Stdin: strings.NewReader(step.answer)})
 		if err != nil {
 			t.Errorf("%s: %v", step.command, err)
