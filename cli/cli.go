@@ -22,6 +22,7 @@ import (
 
 	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
 )
 
 // Exit statuses.
@@ -35,6 +36,7 @@ const (
 
 // Main runs one command to its end and returns the exit status of the process.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	store.WrittenBy = Version
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	text := &keeper{Writer: stdout} // of cobra's own
 	ctx, stop := a.signals()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/tui"
@@ -139,7 +140,7 @@ func (a *app) doctor() *cobra.Command {
 				seen()
 				if seen = func() {}; c.Verdict == ops.Looking {
 					seen = a.meanwhile("looking at: " + c.Title)
-				} else if !a.json {
+				} else if sanitize.Value(&c); !a.json {
 					fmt.Fprint(a.stdout, a.typed(checkText(s, c)))
 				}
 			})

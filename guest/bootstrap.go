@@ -61,6 +61,7 @@ func (g *Guest) Bootstrap(ctx context.Context, ask protocol.Bootstrap) (protocol
 		{"files", b.files},
 		{"terminal", b.terminal},
 		{"units", b.units},
+		{"swap", b.swap},
 		{"login", b.login}, // last but the record: a mistake here locks everyone out
 		{"record", b.record},
 	}

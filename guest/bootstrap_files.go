@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -107,7 +108,9 @@ func newer(made, source string) bool {
 
 // selfActing are units of the image that would change what is installed. A box is what its lock says.
 var selfActing = []string{"apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service",
-	"podman-auto-update.timer", "podman-auto-update.service"}
+	"podman-auto-update.timer", "podman-auto-update.service",
+	// When memory is short oomd kills a whole tmux session, where the kernel kills one process.
+	"systemd-oomd.service", "systemd-oomd.socket"}
 
 // units enables the services, each of which stays inactive until its component is applied, and switches off what
 // would update the machine behind the lock's back. systemd reads its files once for all of it.
@@ -133,6 +136,10 @@ func (b *bootstrap) units(ctx context.Context) (bool, error) {
 	// An image need not have all of them, which systemctl takes for an error; they are masked in any case.
 	_ = systemctl(append([]string{"stop"}, selfActing...)...)
 	if err := systemctl("try-reload-or-restart", "--no-block", "systemd-journald.service", "systemd-resolved.service"); err != nil {
+		return false, err
+	}
+	// The manager of agent, which runs since linger was enabled, reads its settings again. A restart would end what it runs.
+	if err := systemctl("reload", fmt.Sprintf("user@%d.service", agentID)); err != nil {
 		return false, err
 	}
 	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})
