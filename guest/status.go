@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"hermes-box/guest/bootstrap"
+	"hermes-box/guest/component"
+	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
@@ -45,7 +48,7 @@ func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
 
 // componentStatus asks systemd once about all services.
 func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus {
-	units, err := g.Machine.Units(ctx, hermesUnit, executorUnit)
+	units, err := g.Machine.Units(ctx, layout.HermesUnit, layout.ExecutorUnit)
 	if err == nil {
 		var all []protocol.ComponentStatus
 		if all, err = g.componentHealth(ctx, units); err == nil {
@@ -53,8 +56,8 @@ func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus 
 		}
 	}
 	var all []protocol.ComponentStatus
-	for _, c := range components() {
-		all = append(all, protocol.ComponentStatus{Name: c.name(), State: protocol.FailedState, Detail: err.Error()})
+	for _, c := range component.All() {
+		all = append(all, protocol.ComponentStatus{Name: c.Name(), State: protocol.FailedState, Detail: err.Error()})
 	}
 	return all
 }
@@ -66,7 +69,7 @@ func (g *Guest) dataStatus(ctx context.Context, s *protocol.Status) {
 		s.DataUUID, _ = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)) // the problem says it already
 		return
 	}
-	s.DataUUID, _ = g.recordedUUID()
+	s.DataUUID, _ = bootstrap.RecordedUUID(g.Tree)
 	s.Data = g.Machine.Usage(g.Path(protocol.DataDir))
 }
 
