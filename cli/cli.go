@@ -20,8 +20,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
 )
 
 // Exit statuses.
@@ -35,6 +36,7 @@ const (
 
 // Main runs one command to its end and returns the exit status of the process.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	store.WrittenBy = Version
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	text := &keeper{Writer: stdout} // of cobra's own
 	ctx, stop := a.signals()
@@ -50,7 +52,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	interrupted := ctx.Err() != nil
-	var exit *limactl.ExitError
+	var exit *ssh.ExitError
 	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
 	}

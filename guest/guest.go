@@ -31,9 +31,8 @@ type Machine interface {
 	component.Machine
 	bootstrap.Machine
 	login.Machine
-	StartUnit(ctx context.Context, unit string) error
 	StopUnit(ctx context.Context, unit string) error
-	Usage(path string) protocol.Usage
+	KernelLog() string
 }
 
 // Objects are the objects that the host has sent.

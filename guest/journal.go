@@ -57,7 +57,7 @@ func (g *Guest) readJournal() (*journal, error) {
 	j := new(journal)
 	if err := durable.ReadJSON(path, j); err != nil {
 		return nil, &protocol.Error{Code: "integrity_failed", Message: "the journal cannot be read: " + err.Error(),
-			Hint: "the record of an interrupted change is damaged; rebuild the root disk: hermes-box rebuild"}
+			Hint: "look at it: hermes-box exec -- sudo ls -l " + protocol.StateDir}
 	}
 	return j, nil
 }

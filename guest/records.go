@@ -53,7 +53,7 @@ func (g *Guest) releases() (map[string]kept, error) {
 
 func damaged(err error) error {
 	return &protocol.Error{Code: "integrity_failed", Message: "the record of what is applied is damaged: " + err.Error(),
-		Hint: "rebuild the root disk: hermes-box rebuild"}
+		Hint: "look at it: hermes-box exec -- sudo ls -l " + protocol.StateDir}
 }
 
 // commit records the candidate as current, and the one before it as previous. It can be run again after a

@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"hermes-box/guest/bootstrap"
 	"hermes-box/guest/component"
 	"hermes-box/guest/layout"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -79,7 +79,8 @@ func (g *Guest) machineStatus(s *protocol.Status) {
 	s.Kernel = strings.TrimSpace(g.read("/proc/sys/kernel/osrelease"))
 	s.Uptime = int64(firstNumber(g.read("/proc/uptime")))
 	s.Load = firstNumber(g.read("/proc/loadavg"))
-	s.Memory = memory(g.read("/proc/meminfo"))
+	s.Memory, s.Swap = machine.Memory(g.read("/proc/meminfo"))
+	s.OOMKills, s.Killed = g.killed()
 	s.Root = g.Machine.Usage(g.Path("/"))
 }
 
@@ -102,18 +103,4 @@ func osName(text string) string {
 		}
 	}
 	return ""
-}
-
-// memory reads meminfo. Used is what cannot be had without swapping: the total less what is available.
-func memory(text string) protocol.Usage {
-	field := map[string]int64{}
-	for line := range strings.Lines(text) {
-		var name string
-		var kib int64
-		if n, _ := fmt.Sscanf(line, "%s %d kB", &name, &kib); n == 2 {
-			field[name] = kib << 10
-		}
-	}
-	total := field["MemTotal:"]
-	return protocol.Usage{Total: total, Used: total - field["MemAvailable:"]}
 }

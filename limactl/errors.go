@@ -11,7 +11,6 @@ var (
 	ErrNotInstalled = errors.New("not installed")
 	ErrNotFound     = errors.New("not found")
 	ErrExists       = errors.New("already exists")
-	ErrRoot         = errors.New("limactl refuses to run as root")
 	ErrInUse        = errors.New("in use")
 	ErrTimeout      = errors.New("timed out")
 )
@@ -62,45 +61,6 @@ func (e *CommandError) Unwrap() error { return e.Err }
 // Details are facts for the JSON form of the error.
 func (e *CommandError) Details() map[string]any {
 	return map[string]any{"command": append([]string{"limactl"}, e.Args...), "status": e.Status, "stderr": e.Stderr}
-}
-
-// ExitError is a remote command that ended with a status other than 0; 128+n if a signal killed it.
-type ExitError struct{ Status int }
-
-func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }
-
-// TransportError is a connection that could not be made or did not last; the remote command's own status is not
-// known. If Started is false the command never ran.
-type TransportError struct {
-	Instance string
-	Started  bool
-	Message  string // what ssh said, in its last lines
-	Err      error
-}
-
-func (e *TransportError) Error() string {
-	what := "no connection to " + e.Instance
-	if e.Started {
-		what = "connection to " + e.Instance + " lost"
-	}
-	if last := lastLine(e.Message); last != "" {
-		return what + ": " + last
-	}
-	if e.Err != nil {
-		return what + ": " + e.Err.Error()
-	}
-	return what
-}
-
-// Unwrap gives the cause.
-func (e *TransportError) Unwrap() error { return e.Err }
-
-// Recovery is the hint.
-func (e *TransportError) Recovery() string {
-	if e.Started {
-		return "see whether it runs: hermes-box status"
-	}
-	return "hermes-box status, then: hermes-box stop && hermes-box start"
 }
 
 // lastLine is the last line that is not blank, without logrus' decoration.

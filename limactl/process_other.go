@@ -7,14 +7,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
-
-// dieWithUs: macOS has no such thing. A child outlives a parent that was killed.
-func dieWithUs(*syscall.SysProcAttr) {}
-
-func hangUpWithUs(*syscall.SysProcAttr) {}
 
 // commandLine is the command line of a process, its arguments joined by blanks; empty if it has none.
 func commandLine(pid int) string {

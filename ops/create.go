@@ -8,6 +8,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
@@ -38,7 +39,7 @@ func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
 
 // afterwards gives what failed in a box that is gone again a hint that is still of use: its own log went with it.
 func (c *creation) afterwards(err error) error {
-	var lost *limactl.TransportError
+	var lost *ssh.TransportError
 	if c.Record != nil || fault.CodeOf(err) != fault.HealthFailed && !errors.As(err, &lost) {
 		return err
 	}

@@ -29,7 +29,7 @@ func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 	}
 	if !force {
 		return nil, fault.New(fault.PreflightFailed, "box %q has no verified backup; destroying it loses everything in it", b.Name()).
-			Hint("hermes-box destroy --force destroys it all the same")
+			Hint("hermes-box destroy --force removes box %q and all its data", b.Name())
 	}
 	result := &Destroyed{}
 	err := b.change(ctx, "destroy", sink, func(ctx context.Context) (Plan, error) {

@@ -106,14 +106,14 @@ func (b *Box) checkUnderway(context.Context) Check {
 func (b *Box) checkDisk(ctx context.Context) Check {
 	d, err := b.Lima.Disk(ctx, b.Record.Disk)
 	if err != nil {
-		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl disk list")
+		return unknown(err, b.Lima.CommandLine("disk", "list"))
 	}
 	switch {
 	case d.Stale:
 		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is gone", d.Name, d.InUseBy), "hermes-box start releases it")
 	case d.InUseBy != "" && d.InUseBy != b.Record.Instance:
 		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is not this box", d.Name, d.InUseBy),
-			"LIMA_HOME="+b.Home.Lima()+" limactl stop "+d.InUseBy)
+			b.Lima.CommandLine("stop", d.InUseBy))
 	}
 	return pass(fmt.Sprintf("%s, %s, %s", d.Name, d.Format, size(d.Size)))
 }

@@ -10,6 +10,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 )
@@ -62,7 +63,7 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 	} else if err != nil {
 		return err
 	}
-	if err := b.Lima.Exec(ctx, b.Record.Instance, limactl.Exec{Args: []string{"true"}}); err != nil {
+	if err := b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{Args: []string{"true"}}); err != nil {
 		return fault.New(fault.HealthFailed, "the VM is up but nobody can log in: %w", err).
 			Hint("hermes-box logs boot")
 	}

@@ -11,7 +11,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"hermes-box/limactl"
+	"hermes-box/internal/terminal"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
 	"hermes-box/tui/widget"
 )
@@ -113,9 +114,9 @@ func (h *handover) SetStderr(w io.Writer) { h.Stderr = io.MultiWriter(w, &h.said
 // Run is the command to its end.
 func (h *handover) Run() error {
 	begun := time.Now()
-	err := limactl.Lend(h.Cmd)
+	err := terminal.RunOnTerminal(h.Cmd)
 	var exit *exec.ExitError
-	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != limactl.Lost && time.Since(begun) > atOnce
+	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != ssh.Lost && time.Since(begun) > atOnce
 	if err == nil || h.used || h.ctx.Err() != nil {
 		return err
 	}

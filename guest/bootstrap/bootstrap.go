@@ -43,7 +43,9 @@ type Machine interface {
 	Mount(ctx context.Context, path string) error
 	Sync(ctx context.Context) error
 	EnableUnit(ctx context.Context, unit string) error
+	StartUnit(ctx context.Context, unit string) error
 	ReloadUnits(ctx context.Context) error
+	Usage(path string) protocol.Usage
 	Mounts
 	durable.Chowner
 }
@@ -81,6 +83,7 @@ func Run(ctx context.Context, env Env, ask protocol.Bootstrap) (protocol.Bootstr
 		{"files", b.files},
 		{"terminal", b.terminal},
 		{"units", b.units},
+		{"swap", b.swap},
 		{"login", b.login}, // as late as possible: a mistake here locks everyone out
 		{"record", b.record},
 	}

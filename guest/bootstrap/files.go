@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -104,12 +105,16 @@ func newer(made, source string) bool {
 	return err == nil && err2 == nil && !m.ModTime().Before(s.ModTime())
 }
 
-// updaters are units of the image that would change what is installed. Only the lock decides that.
-var updaters = []string{"apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service",
-	"podman-auto-update.timer", "podman-auto-update.service"}
+// masked are units of the image that a box must not have.
+var masked = []string{
+	// They would change what is installed. Only the lock decides that.
+	"apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service", "podman-auto-update.timer", "podman-auto-update.service",
+	// When memory is short, oomd kills a whole tmux session; the kernel kills one process.
+	"systemd-oomd.service", "systemd-oomd.socket",
+}
 
-// units enables the services, each of which stays inactive until its component is applied, and masks the units that would
-// update the machine. systemd reloads its files once.
+// units enables the services, each of which stays inactive until its component is applied, and masks those that a
+// box must not have. systemd reloads its files once.
 func (b *run) units(ctx context.Context) (bool, error) {
 	if b.complete() {
 		return false, nil
@@ -123,15 +128,19 @@ func (b *run) units(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	if err := systemctl(append([]string{"mask", "--no-reload", "--quiet"}, updaters...)...); err != nil {
+	if err := systemctl(append([]string{"mask", "--no-reload", "--quiet"}, masked...)...); err != nil {
 		return false, err
 	}
 	if err := b.Machine.ReloadUnits(ctx); err != nil {
 		return false, err
 	}
 	// systemctl fails for a unit that the image does not have; it is masked in any case.
-	_ = systemctl(append([]string{"stop"}, updaters...)...)
+	_ = systemctl(append([]string{"stop"}, masked...)...)
 	if err := systemctl("try-reload-or-restart", "--no-block", "systemd-journald.service", "systemd-resolved.service"); err != nil {
+		return false, err
+	}
+	// The service manager of the agent user reads its settings again. A restart would end the programs it runs.
+	if err := systemctl("reload", fmt.Sprintf("user@%d.service", layout.AgentID)); err != nil {
 		return false, err
 	}
 	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "sysctl", Args: []string{"--quiet", "--load", b.Path("/etc/sysctl.d/60-hermes-box.conf")}})

@@ -80,7 +80,7 @@ func (b *run) format(ctx context.Context, d machine.Disk, f *formatting, again b
 	if made.Type != "ext4" || made.UUID != f.UUID {
 		return &protocol.Error{Code: "integrity_failed",
 			Message: fmt.Sprintf("%s holds %s after it was formatted as %s", f.Device, content(made), f.UUID),
-			Hint:    "the disk may be failing: hermes-box doctor"}
+			Hint:    "the disk was written to, and may be failing: hermes-box doctor"}
 	}
 	b.out.DataUUID, b.out.Formatted = f.UUID, true
 	return b.recordUUID()

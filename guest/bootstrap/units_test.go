@@ -41,12 +41,15 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 		}
 	}
 	for _, unit := range guestfiles.Enabled {
-		if !strings.Contains(text[units+unit], "WantedBy=multi-user.target") {
+		if !strings.Contains(text[units+unit], "\nWantedBy=") {
 			t.Errorf("%s cannot be enabled", unit)
 		}
 	}
 	if !strings.Contains(text[guestfiles.SSHD], "AuthorizedKeysFile "+path.Dir(keysFile)+"/%u") {
 		t.Error("sshd looks for keys elsewhere than where they are put")
+	}
+	if !strings.Contains(text[units+swapUnit], "What="+swapFile+"\n") {
+		t.Error("the swap unit names another file than the bootstrap makes")
 	}
 	// What Hermes's own setup looks for in a unit of this name, to offer its removal.
 	for _, mark := range []string{"/hermes gateway ", " hermes gateway ", "hermes_cli"} {

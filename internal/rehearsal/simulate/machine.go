@@ -126,6 +126,9 @@ func (s *Machine) Sync(context.Context) error {
 	return s.change("sync", func(*state) error { return nil })
 }
 
+// KernelLog is empty: no kernel is simulated.
+func (s *Machine) KernelLog() string { return "" }
+
 // EnsureUser records a user and makes its home.
 func (s *Machine) EnsureUser(_ context.Context, name string, id int, home string) error {
 	return s.change(fmt.Sprintf("user %s %d %s", name, id, home), func(st *state) error {

@@ -1,6 +1,8 @@
-package limactl
+package ssh_test
 
 import (
+	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,12 +12,12 @@ import (
 )
 
 // labBox is the running box of HERMES_BOX_LAB_BOX.
-func labBox(b *testing.B) (*Client, string) {
+func labBox(b *testing.B) (*limactl.Client, string) {
 	home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")
 	if !ok || os.Geteuid() == 0 {
 		b.Skip("HERMES_BOX_LAB_BOX does not name a running box, or we are root")
 	}
-	return New(Config{Home: home}), name
+	return limactl.New(limactl.Config{Home: home}), name
 }
 
 // BenchmarkExec tells the price of exactness over a bare ssh, in turns: a machine that is busy slows both. It is
@@ -25,12 +27,12 @@ func BenchmarkExec(b *testing.B) {
 	var ours, bare time.Duration
 	for b.Loop() {
 		begin := time.Now()
-		if err := c.Exec(b.Context(), name, Exec{Args: []string{"/bin/true"}}); err != nil {
+		if err := c.Exec(b.Context(), name, ssh.Exec{Args: []string{"/bin/true"}}); err != nil {
 			b.Fatal(err)
 		}
 		ours += time.Since(begin)
 		begin = time.Now()
-		if out, err := exec.Command("ssh", "-F", filepath.Join(c.Dir(name), "ssh.config"), hostAlias(name), "/bin/true").CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh", "-F", filepath.Join(c.Dir(name), "ssh.config"), "lima-"+name, "/bin/true").CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)
 		}
 		bare += time.Since(begin)

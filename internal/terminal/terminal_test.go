@@ -1,4 +1,4 @@
-package limactl
+package terminal
 
 import (
 	"bytes"
@@ -19,17 +19,17 @@ import (
 	"golang.org/x/term"
 )
 
-// A terminal that was lent is as it was afterwards, also where what had it was killed or lost its connection.
-func TestLendTakesTheTerminalBack(t *testing.T) {
-	const takes = `stty raw -echo; printf '\033[?1049h\033[?1002h'; `
+// The terminal is restored however the command ends: by itself, killed, or with its connection lost.
+func TestRestoresTheTerminal(t *testing.T) {
+	const setup = `stty raw -echo; printf '\033[?1049h\033[?1002h'; `
 	for _, c := range []struct {
 		name, script string
-		torn         bool
+		aborted      bool
 	}{
-		{"ended", takes + "exit 0", false},
-		{"a status of its own", takes + "exit 3", false},
-		{"killed", takes + "kill -9 $$", true},
-		{"connection lost", takes + "exit 255", true},
+		{"ended", setup + "exit 0", false},
+		{"a status of its own", setup + "exit 3", false},
+		{"killed", setup + "kill -9 $$", true},
+		{"connection lost", setup + "exit 255", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ptmx, tty, err := pty.Open()
@@ -43,7 +43,7 @@ func TestLendTakesTheTerminalBack(t *testing.T) {
 			}
 			cmd := exec.Command("sh", "-c", c.script)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-			_ = Lend(cmd)
+			_ = RunOnTerminal(cmd)
 			after, err := term.GetState(int(tty.Fd()))
 			if err != nil || *after != *before {
 				t.Errorf("the modes are %+v, they were %+v: %v", after, before, err)
@@ -53,21 +53,21 @@ func TestLendTakesTheTerminalBack(t *testing.T) {
 			if _, err := io.Copy(&shown, ptmx); err != nil && !errors.Is(err, syscall.EIO) { // how Linux tells its end
 				t.Fatal(err)
 			}
-			if got := strings.HasSuffix(shown.String(), plainTerminal); got != c.torn {
+			if got := strings.HasSuffix(shown.String(), reset); got != c.aborted {
 				t.Errorf("%q", shown.String())
 			}
 		})
 	}
 }
 
-const lendVariable = "HERMES_BOX_LIMACTL_TEST_LEND"
+const childVariable = "HERMES_BOX_TERMINAL_TEST_CHILD"
 
-// What has our terminal does not outlive us: it would go on reading it.
-func TestLentTerminalIsGivenBackByAnOrphan(t *testing.T) {
-	if script := os.Getenv(lendVariable); script != "" {
+// A command that has our terminal does not outlive us: it would go on reading from it.
+func TestChildIsHungUpWhenWeAreKilled(t *testing.T) {
+	if script := os.Getenv(childVariable); script != "" {
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
-		t.Fatal(Lend(cmd))
+		t.Fatal(RunOnTerminal(cmd))
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("NOT CHECKED: only Linux ends a child with its parent")
@@ -76,8 +76,8 @@ func TestLentTerminalIsGivenBackByAnOrphan(t *testing.T) {
 	if err := syscall.Mkfifo(said, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLentTerminalIsGivenBackByAnOrphan$")
-	cmd.Env = append(os.Environ(), lendVariable+`=exec 3<>`+said+`; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do sleep 0.1; done`)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChildIsHungUpWhenWeAreKilled$")
+	cmd.Env = append(os.Environ(), childVariable+`=exec 3<>`+said+`; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do sleep 0.1; done`)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +100,12 @@ func TestLentTerminalIsGivenBackByAnOrphan(t *testing.T) {
 	}
 }
 
-// Text goes on where it was before the session, whether that had another screen or not.
-func TestPlainTerminalKeepsThePlace(t *testing.T) {
+// After a reset text goes on where it was before the session, whether or not that used the alternate screen.
+func TestResetKeepsTheCursor(t *testing.T) {
 	for _, session := range []string{"", "\x1b[?1049h\x1b[2J\x1b[5;10r\x1b[9;9Hdrawn\x1b[31m"} {
 		screen := vt.NewEmulator(40, 10)
 		fmt.Fprint(screen, "above\r\n$ session", session)
-		fmt.Fprint(screen, plainTerminal)
+		fmt.Fprint(screen, reset)
 		fmt.Fprint(screen, ": lost")
 		if got := strings.Join(strings.Fields(screen.Render()), " "); got != "above $ session: lost" {
 			t.Errorf("after %q: %q", session, got)

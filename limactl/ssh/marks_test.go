@@ -1,4 +1,4 @@
-package limactl
+package ssh
 
 import (
 	"bytes"
@@ -100,3 +100,20 @@ var errTest = errors.New("test")
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errTest }
+
+// A program in the box can see the mark of its session. With half a status that never ends it fills no memory.
+func TestEndlessMarkIsHandedOn(t *testing.T) {
+	var out strings.Builder
+	m := &markWriter{mark: "[mark]", w: &out, begun: make(chan struct{})}
+	for _, part := range []string{"[mark]+", "a[mark]=", strings.Repeat("7", 100), strings.Repeat("b", 100), "[mark]=3;"} {
+		if _, err := m.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.held) > 64 {
+			t.Fatalf("%d bytes are held back", len(m.held))
+		}
+	}
+	if status, ok := m.status(); !ok || status != 3 || out.Len() != 201 {
+		t.Errorf("status %d, %v; %d bytes", status, ok, out.Len())
+	}
+}

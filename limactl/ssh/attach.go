@@ -1,8 +1,9 @@
-package limactl
+package ssh
 
 import (
 	"context"
 	"errors"
+	"hermes-box/limactl/child"
 	"os/exec"
 	"syscall"
 
@@ -19,16 +20,16 @@ func (c *Client) Attach(ctx context.Context, instance string, first Exec, comman
 	if err := c.Exec(ctx, instance, first); err != nil && !errors.As(err, &exit) {
 		return nil, err
 	}
-	program, options, err := c.sshArgs(instance, nil)
+	program, options, err := c.command(instance)
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, "-t", "--", hostAlias(instance))
+	options = append(options, "-t", "--", alias(instance))
 	if len(command) > 0 {
 		options = append(options, "exec "+shellescape.QuoteCommand(command))
 	}
 	cmd := exec.CommandContext(ctx, program, options...)
-	cmd.Env = c.env
+	cmd.Env = c.Env
 	politely(cmd)
 	return cmd, nil
 }
@@ -36,5 +37,5 @@ func (c *Client) Attach(ctx context.Context, instance string, first Exec, comman
 // politely asks an ssh that has our terminal to end when its context does, so that it puts the terminal back.
 func politely(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = grace
+	cmd.WaitDelay = child.Grace
 }

@@ -1,13 +1,15 @@
-package limactl
+package ssh
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hermes-box/internal/sanitize"
+	"hermes-box/internal/terminal"
+	"hermes-box/limactl/child"
 	"io"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,12 +27,8 @@ type Exec struct {
 	TTY    bool // give it a terminal; Stdin should then be ours, and all output comes on Stdout
 }
 
-// Bounds of a connection.
-const (
-	connectLimit = 20 * time.Second // from starting ssh to the remote side's first word
-	silenceLimit = 2 * time.Minute  // without a sign of life of a running command
-	maxRemote    = 128<<10 - 1      // longest single argument Linux takes, and a remote command is one
-)
+// maxRemote is the length of the longest single argument that Linux accepts: a remote command is one.
+const maxRemote = 128<<10 - 1
 
 // Exec runs one command inside over ssh and waits for its end. A status other than 0 is an *ExitError, exact from 1
 // to 255. A connection that fails is a *TransportError, never mistaken for a command that ends with ssh's own 255.
@@ -41,16 +39,16 @@ const (
 // The connection shares Lima's ssh master. If that one hangs, as it does after the host has slept, it is dropped and
 // a fresh connection made; the command cannot run twice for that, as it starts only when told to.
 func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
-	if err := checkName("instance", instance); err != nil {
-		return err
-	}
 	s, err := newSession(e)
 	if err != nil {
 		return err
 	}
 	err = c.session(ctx, instance, e, s, nil)
 	var failed *TransportError
-	if !errors.As(err, &failed) || failed.Started || ctx.Err() != nil || e.TTY || !exists(filepath.Join(c.Dir(instance), "ssh.sock")) {
+	if !errors.As(err, &failed) || failed.Started || ctx.Err() != nil || e.TTY {
+		return err
+	}
+	if _, shared := c.control(instance); !shared {
 		return err
 	}
 	c.dropMaster(ctx, instance)
@@ -108,7 +106,7 @@ exit $hb_s`
 
 func newSession(e Exec) (*session, error) {
 	if len(e.Args) == 0 {
-		return nil, &Error{Message: "no command to run", Kind: "invalid_input"}
+		return nil, &Error{message: "no command to run", code: "invalid_input"}
 	}
 	script := remoteScript
 	if e.TTY {
@@ -122,19 +120,19 @@ func newSession(e Exec) (*session, error) {
 	words = append(words, e.Args...)
 	for _, w := range words {
 		if strings.ContainsRune(w, 0) {
-			return nil, &Error{Message: "a command's arguments cannot hold a NUL byte", Kind: "invalid_input"}
+			return nil, &Error{message: "a command's arguments cannot hold a NUL byte", code: "invalid_input"}
 		}
 	}
 	s.remote = "set -- " + shellescape.QuoteCommand(words) + "; " + script
 	if len(s.remote) > maxRemote {
-		return nil, &Error{Message: fmt.Sprintf("command is too long: %d bytes of %d", len(s.remote), maxRemote), Do: "send it on stdin", Kind: "invalid_input"}
+		return nil, &Error{message: fmt.Sprintf("command is too long: %d bytes of %d", len(s.remote), maxRemote), hint: "send it on stdin", code: "invalid_input"}
 	}
 	return s, nil
 }
 
 // session runs one attempt.
 func (c *Client) session(ctx context.Context, instance string, e Exec, s *session, options []string) error {
-	program, args, err := c.sshArgs(instance, options)
+	program, args, err := c.command(instance, options...)
 	if err != nil {
 		return err
 	}
@@ -143,27 +141,27 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	} else {
 		args = append(args, "-T")
 	}
-	args = append(args, "--", hostAlias(instance), s.remote)
+	args = append(args, "--", alias(instance), s.remote)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = c.env
+	cmd.Env = c.Env
 
 	// The watch ends an attempt that says nothing: first for want of a connection, then of a sign of life.
-	watch := time.AfterFunc(c.connect, func() { cancel(fmt.Errorf("no answer: %w", ErrTimeout)) })
+	watch := time.AfterFunc(c.connectLimit(), func() { cancel(fmt.Errorf("no answer: %w", errTimeout)) })
 	defer watch.Stop()
-	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{}), alive: func() { watch.Reset(c.silence) }, ended: func() { watch.Stop() }}
+	out := &markWriter{mark: s.mark, w: e.Stdout, begun: make(chan struct{}), alive: func() { watch.Reset(c.silenceLimit()) }, ended: func() { watch.Stop() }}
 	diag := &markWriter{mark: s.mark, w: e.Stderr, begun: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = out, diag
-	takeBack := func(bool) {}
+	restore := func(bool) {}
 	if e.TTY {
 		out.alive = func() { watch.Stop() } // there are no signs of life
 		cmd.Stdin = e.Stdin
 		politely(cmd)
-		takeBack = lent(cmd, e.Stdout)
+		restore = terminal.Prepare(cmd, e.Stdout)
 	} else {
-		detach(cmd)
+		child.Detach(cmd)
 	}
 
 	begin := time.Now()
@@ -183,14 +181,14 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 	err = cmd.Wait()
 	close(finished)
 	if ctx.Err() != nil {
-		sweep(cmd)
+		child.Sweep(cmd)
 	}
 	out.flush()
 	diag.flush()
-	c.log(ctx, cmd, begin, tail(diag.early(), 5), err)
+	c.log(ctx, cmd, begin, diag.early(), err)
 
 	status, reported := out.status()
-	takeBack(!reported && out.started())
+	restore(!reported && out.started())
 	switch {
 	case reported && status == 0:
 		if err := errors.Join(out.failed(), diag.failed()); err != nil {
@@ -199,7 +197,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 		return nil
 	case reported:
 		return &ExitError{Status: status}
-	case errors.Is(context.Cause(ctx), ErrTimeout):
+	case errors.Is(context.Cause(ctx), errTimeout):
 		err = context.Cause(ctx)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -211,7 +209,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 		// What ssh had to say of it went to Stderr; what came before is not about this.
 		return &TransportError{Instance: instance, Started: true, Err: err}
 	}
-	return &TransportError{Instance: instance, Message: tail(diag.early(), 5), Err: err}
+	return &TransportError{Instance: instance, Message: sanitize.LastLines(diag.early(), 5), Err: err}
 }
 
 // feed tells the remote side to go once it is there, and then gives it stdin.
@@ -238,7 +236,7 @@ func feed(w io.WriteCloser, stdin io.Reader, begun, finished <-chan struct{}) {
 func (c *Client) Reconnect(ctx context.Context, instance string) error {
 	c.dropMaster(ctx, instance)
 	patient := *c
-	patient.connect = 3 * c.connect
+	patient.Connect = 3 * c.connectLimit()
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for {
@@ -254,40 +252,3 @@ func (c *Client) Reconnect(ctx context.Context, instance string) error {
 		}
 	}
 }
-
-// dropMaster has the shared connection take nothing new: it gives up its socket, and what still uses it goes on.
-// Ending it would also end what others do over it, and leave the ports that Lima has forwarded over it dead.
-func (c *Client) dropMaster(ctx context.Context, instance string) {
-	program, args, err := c.sshArgs(instance, nil)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, grace)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(args, "-O", "stop", hostAlias(instance))...)
-	cmd.Env = c.env
-	detach(cmd)
-	begin := time.Now()
-	out, err := cmd.CombinedOutput()
-	c.log(ctx, cmd, begin, tail(string(out), 5), err)
-}
-
-// sshArgs finds ssh and gives the options every connection has.
-func (c *Client) sshArgs(instance string, options []string) (string, []string, error) {
-	program, err := c.ssh()
-	if err != nil {
-		return "", nil, err
-	}
-	config := filepath.Join(c.Dir(instance), "ssh.config")
-	if !exists(config) {
-		return "", nil, &TransportError{Instance: instance, Message: "it has never been started"}
-	}
-	args := []string{"-F", config,
-		"-o", "BatchMode=yes", "-o", fmt.Sprintf("ConnectTimeout=%d", max(1, int(c.connect.Seconds()))), "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4",
-		"-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "LogLevel=ERROR", "-e", "none",
-	}
-	return program, append(args, options...), nil
-}
-
-// hostAlias is how an instance's ssh.config calls it.
-func hostAlias(instance string) string { return "lima-" + strings.ReplaceAll(instance, ".", "-") }

@@ -1,4 +1,6 @@
-package limactl
+// Package runas makes this program run as the ordinary user who owns a directory, because limactl refuses to run as
+// root.
+package runas
 
 import (
 	"fmt"
@@ -13,7 +15,25 @@ import (
 // ServiceUser is the ordinary user that runs limactl on a machine where everyone is root.
 const ServiceUser = "hermes-box"
 
-// identity is whom a program should run as.
+// Error is a refusal with what to do about it.
+type Error struct {
+	message string
+	hint    string
+	err     error
+}
+
+func (e *Error) Error() string { return e.message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// Recovery returns the hint.
+func (e *Error) Recovery() string { return e.hint }
+
+// Code returns the product's error code.
+func (e *Error) Code() string { return "preflight_failed" }
+
+// identity is a user to run as.
 type identity struct {
 	uid, gid int
 	name     string
@@ -21,12 +41,9 @@ type identity struct {
 	groups   []int
 }
 
-// whoAmI decides whom to run as. It does not act.
-//
-//	not root, or not Linux:      nobody else
-//	the owner is not root:       the owner
-//	the owner is root:           an error that says what to do
-func whoAmI(goos string, euid, owner int, home string) (change bool, err error) {
+// mustChange reports whether a program of euid has to become the owner of home. On Linux, root becomes the owner; if the
+// owner is root too, it is an error that says what to do. Anyone else stays who they are.
+func mustChange(goos string, euid, owner int, home string) (change bool, err error) {
 	if goos != "linux" || euid != 0 {
 		return false, nil
 	}
@@ -34,17 +51,15 @@ func whoAmI(goos string, euid, owner int, home string) (change bool, err error) 
 		return true, nil
 	}
 	return false, &Error{
-		Message: fmt.Sprintf("limactl refuses to run as root, and %s belongs to root", home),
-		Do:      rootHint(isUser(ServiceUser)),
-		Kind:    "preflight_failed",
-		Err:     ErrRoot,
+		message: fmt.Sprintf("limactl refuses to run as root, and %s belongs to root", home),
+		hint:    rootHint(isUser(ServiceUser)),
 	}
 }
 
-// rootHint is what root types to have an ordinary user run limactl.
-func rootHint(there bool) string {
+// rootHint returns what root types so that the service user, which exists or not, runs limactl.
+func rootHint(exists bool) string {
 	hint := "unset HERMES_BOX_HOME (hermes-box then works as the user " + ServiceUser + ")"
-	if there {
+	if exists {
 		return hint
 	}
 	return "useradd --create-home " + ServiceUser + "; " + hint
@@ -55,10 +70,10 @@ func isUser(name string) bool {
 	return err == nil
 }
 
-// Demote makes sure that we do not run as root on Linux, where limactl refuses to: it replaces this process by the
-// same program as the ordinary user who owns home, or the nearest directory above it that exists, and then does not
-// return. It returns nil where there is nothing to do, and an error with what to type if that owner is root.
-func Demote(home string) error {
+// Owner makes sure that we do not run as root on Linux, where limactl refuses to. If we do, it replaces this process by
+// the same program run by the ordinary user who owns home, or the nearest directory above it that exists, and does not
+// return. It returns nil where there is nothing to do, and an error with a hint if that owner is root.
+func Owner(home string) error {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		return nil
 	}
@@ -66,7 +81,7 @@ func Demote(home string) error {
 	if err != nil {
 		return err
 	}
-	if change, err := whoAmI(runtime.GOOS, os.Geteuid(), owner, dir); err != nil || !change {
+	if change, err := mustChange(runtime.GOOS, os.Geteuid(), owner, dir); err != nil || !change {
 		return err
 	}
 	who, err := lookup(owner)
@@ -76,7 +91,7 @@ func Demote(home string) error {
 	return become(who)
 }
 
-// ownerOf tells who owns path or the nearest directory above it that exists.
+// ownerOf returns path, or the nearest directory above it that exists, and the uid of its owner.
 func ownerOf(path string) (dir string, uid int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", 0, err
@@ -84,7 +99,7 @@ func ownerOf(path string) (dir string, uid int, err error) {
 	for {
 		st, err := os.Stat(path)
 		if err == nil {
-			return path, statUID(st), nil
+			return path, ownerUID(st), nil
 		}
 		if !os.IsNotExist(err) || path == "/" {
 			return "", 0, err
@@ -93,15 +108,14 @@ func ownerOf(path string) (dir string, uid int, err error) {
 	}
 }
 
-// lookup finds a user and the groups to run with.
+// lookup returns a user and all groups the user is in.
 func lookup(uid int) (identity, error) {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
 		return identity{}, &Error{
-			Message: fmt.Sprintf("the owner of the home, uid %d, is no user of this machine", uid),
-			Do:      "useradd --create-home --uid " + strconv.Itoa(uid) + " " + ServiceUser,
-			Kind:    "preflight_failed",
-			Err:     err,
+			message: fmt.Sprintf("uid %d, the owner of the home, is not a user of this machine", uid),
+			hint:    "useradd --create-home --uid " + strconv.Itoa(uid) + " " + ServiceUser,
+			err:     err,
 		}
 	}
 	who := identity{uid: uid, name: u.Username, home: u.HomeDir}
@@ -122,10 +136,9 @@ func lookup(uid int) (identity, error) {
 	return who, nil
 }
 
-// environment is env for another user. What else is in it is the caller's to give.
+// environment returns env adapted to the user: own HOME and names, without the sockets and directories of root's session.
 func (who identity) environment(env []string) []string {
 	own := map[string]string{"HOME": who.home, "USER": who.name, "LOGNAME": who.name}
-	// Sockets and directories of root's session that the user cannot use.
 	drop := map[string]bool{"XDG_RUNTIME_DIR": true, "SSH_AUTH_SOCK": true, "DBUS_SESSION_BUS_ADDRESS": true, "MAIL": true,
 		"XDG_CONFIG_HOME": true, "XDG_CACHE_HOME": true, "XDG_DATA_HOME": true, "XDG_STATE_HOME": true}
 	out := make([]string, 0, len(env)+3)

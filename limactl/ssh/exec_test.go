@@ -1,4 +1,4 @@
-package limactl
+package ssh_test
 
 import (
 	"bytes"
@@ -17,46 +17,19 @@ import (
 	"time"
 
 	"hermes-box/internal/rehearsal"
+	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 )
-
-// capture runs a command and gives what it printed.
-func capture(ctx context.Context, c *Client, box string, e Exec) (stdout, stderr string, err error) {
-	var out, diag bytes.Buffer
-	e.Stdout, e.Stderr = &out, &diag
-	err = c.Exec(ctx, box, e)
-	return out.String(), diag.String(), err
-}
-
-// eachBox runs a test on a rehearsal box, and on the real one whose LIMA_HOME and name HERMES_BOX_LAB_BOX gives as
-// "home:name", if it does. That one must be up.
-func eachBox(t *testing.T, test func(t *testing.T, c *Client, box string)) {
-	t.Run("rehearsal", func(t *testing.T) {
-		c := stage(t)
-		running(t, c, "main")
-		test(t, c, "main")
-	})
-	t.Run("real", func(t *testing.T) {
-		home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")
-		if !ok {
-			t.Skip("NOT CHECKED over real ssh: HERMES_BOX_LAB_BOX does not name a running box")
-		}
-		if os.Geteuid() == 0 {
-			againAsUser(t)
-			return
-		}
-		test(t, New(Config{Program: os.Getenv("HERMES_BOX_LAB_LIMACTL"), Home: home}), name)
-	})
-}
 
 func TestExecArguments(t *testing.T) { eachBox(t, testExecArguments) }
 
-func testExecArguments(t *testing.T, c *Client, box string) {
+func testExecArguments(t *testing.T, on target) {
 	args := []string{
 		"", " ", "a b", "'", `"`, `\`, "$HOME", "`id`", "$(id)", "*", "~", "a\nb", "\n", "\r", "\t", "--flag", "-n", "--", "-",
 		"!x", "#", ";", "&", "|", "<", ">", "a=b", "\x80\xff", "\xc3", "ä→", "%s", "\x01\x1b[31m", strings.Repeat("x", 5000), "'\\''", "\\n",
 	}
 	// printf prints each of its arguments followed by a NUL.
-	out, _, err := capture(t.Context(), c, box, Exec{Args: append([]string{"printf", `%s\0`}, args...)})
+	out, _, err := on.exec(t.Context(), ssh.Exec{Args: append([]string{"printf", `%s\0`}, args...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,23 +42,23 @@ func testExecArguments(t *testing.T, c *Client, box string) {
 			t.Errorf("%q arrived as %q", args[i], got[i])
 		}
 	}
-	if err := c.Exec(t.Context(), box, Exec{Args: []string{"a\x00b"}}); err == nil {
+	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"a\x00b"}}); err == nil {
 		t.Error("a NUL was taken")
 	}
-	if err := c.Exec(t.Context(), box, Exec{Args: []string{"true", strings.Repeat("x", 128<<10)}}); err == nil || !strings.Contains(err.Error(), "too long") {
+	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"true", strings.Repeat("x", 128<<10)}}); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("128 KiB: %v", err)
 	}
-	if err := c.Exec(t.Context(), box, Exec{}); err == nil {
+	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{}); err == nil {
 		t.Error("no command at all was taken")
 	}
 }
 
 func TestExecStatus(t *testing.T) { eachBox(t, testExecStatus) }
 
-func testExecStatus(t *testing.T, c *Client, box string) {
+func testExecStatus(t *testing.T, on target) {
 	for _, want := range []int{0, 1, 2, 126, 127, 128, 130, 254, 255} {
-		err := c.Exec(t.Context(), box, Exec{Args: []string{"sh", "-c", "exit " + strconv.Itoa(want)}})
-		var exit *ExitError
+		err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"sh", "-c", "exit " + strconv.Itoa(want)}})
+		var exit *ssh.ExitError
 		switch {
 		case want == 0 && err != nil:
 			t.Errorf("status 0: %v", err)
@@ -102,8 +75,8 @@ func testExecStatus(t *testing.T, c *Client, box string) {
 		"not found":                  {[]string{"no-such-program"}, 127, "no-such-program: command not found\n"},
 		"not a builtin of our shell": {[]string{"exit", "3"}, 127, "exit: command not found\n"},
 	} {
-		_, diag, err := capture(t.Context(), c, box, Exec{Args: tt.args})
-		var exit *ExitError
+		_, diag, err := on.exec(t.Context(), ssh.Exec{Args: tt.args})
+		var exit *ssh.ExitError
 		if !errors.As(err, &exit) || exit.Status != tt.want || diag != tt.says {
 			t.Errorf("%s: %v (%q)", name, err, diag)
 		}
@@ -112,34 +85,34 @@ func testExecStatus(t *testing.T, c *Client, box string) {
 
 func TestExecStreams(t *testing.T) { eachBox(t, testExecStreams) }
 
-func testExecStreams(t *testing.T, c *Client, box string) {
+func testExecStreams(t *testing.T, on target) {
 	data := make([]byte, 3<<20)
 	if _, err := rand.Read(data); err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.New()
-	if err := c.Exec(t.Context(), box, Exec{Args: []string{"cat"}, Stdin: bytes.NewReader(data), Stdout: sum}); err != nil {
+	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"cat"}, Stdin: bytes.NewReader(data), Stdout: sum}); err != nil {
 		t.Fatal(err)
 	}
 	if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
 		t.Error("3 MiB came back otherwise")
 	}
-	out, diag, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", "echo out; echo err >&2"}})
+	out, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "echo out; echo err >&2"}})
 	if err != nil || out != "out\n" || diag != "err\n" {
 		t.Errorf("out %q, err %q, %v", out, diag, err)
 	}
 	// Without stdin a reader sees its end at once.
-	if out, _, err := capture(t.Context(), c, box, Exec{Args: []string{"wc", "-c"}}); err != nil || strings.TrimSpace(out) != "0" {
+	if out, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"wc", "-c"}}); err != nil || strings.TrimSpace(out) != "0" {
 		t.Errorf("no stdin: %q, %v", out, err)
 	}
 	// A command that does not read ends though there is more to read.
 	endless, w := io.Pipe()
 	defer w.Close()
-	if err := c.Exec(t.Context(), box, Exec{Args: []string{"true"}, Stdin: endless}); err != nil {
+	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"true"}, Stdin: endless}); err != nil {
 		t.Error(err)
 	}
 	// A writer that fails is its own failure, not the connection's.
-	err = c.Exec(t.Context(), box, Exec{Args: []string{"sh", "-c", "yes"}, Stdout: failingWriter{}})
+	err = on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"sh", "-c", "yes"}, Stdout: failingWriter{}})
 	if !errors.Is(err, errTest) {
 		t.Errorf("a writer that fails: %v", err)
 	}
@@ -147,35 +120,35 @@ func testExecStreams(t *testing.T, c *Client, box string) {
 
 func TestExecEnvAndDir(t *testing.T) { eachBox(t, testExecEnvAndDir) }
 
-func testExecEnvAndDir(t *testing.T, c *Client, box string) {
-	home, _, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", "mkdir -p -- '-a dir'; rm -f made; pwd"}})
+func testExecEnvAndDir(t *testing.T, on target) {
+	home, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "mkdir -p -- '-a dir'; rm -f made; pwd"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := strings.TrimSpace(home) + "/-a dir"
-	out, _, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", `printf '%s|%s' "$X" "$PWD"`}, Env: []string{"X=a b\n'"}, Dir: "-a dir"})
+	out, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", `printf '%s|%s' "$X" "$PWD"`}, Env: []string{"X=a b\n'"}, Dir: "-a dir"})
 	if err != nil || out != "a b\n'|"+dir {
 		t.Errorf("got %q, %v", out, err)
 	}
-	var exit *ExitError
-	if _, _, err := capture(t.Context(), c, box, Exec{Args: []string{"touch", "made"}, Dir: "no such"}); !errors.As(err, &exit) || exit.Status != 126 {
+	var exit *ssh.ExitError
+	if _, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"touch", "made"}, Dir: "no such"}); !errors.As(err, &exit) || exit.Status != 126 {
 		t.Errorf("no such directory: %v", err)
 	}
-	if _, _, err := capture(t.Context(), c, box, Exec{Args: []string{"test", "!", "-e", "made"}}); err != nil {
+	if _, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"test", "!", "-e", "made"}}); err != nil {
 		t.Error("it ran in another directory")
 	}
-	if _, _, err := capture(t.Context(), c, box, Exec{Args: []string{"rmdir", "--", "-a dir"}}); err != nil {
+	if _, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"rmdir", "--", "-a dir"}}); err != nil {
 		t.Error(err)
 	}
 }
 
-// Trap 13.
+// A login script that prints on both streams does not mix with the output of the command.
 func TestLoginNoise(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
+	c := running(t)
+	on := target{c, box}
 	inject(t, c, rehearsal.LoginNoise)
-	out, diag, err := capture(t.Context(), c, "main", Exec{Args: []string{"sh", "-c", "echo out; echo err >&2; exit 5"}})
-	var exit *ExitError
+	out, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "echo out; echo err >&2; exit 5"}})
+	var exit *ssh.ExitError
 	if out != "out\n" || diag != "err\n" || !errors.As(err, &exit) || exit.Status != 5 {
 		t.Errorf("out %q, err %q, %v", out, diag, err)
 	}
@@ -183,18 +156,17 @@ func TestLoginNoise(t *testing.T) {
 
 func TestExecWithoutConnection(t *testing.T) {
 	c := stage(t)
-	create(t, c, "main")
-	var failed *TransportError
-	if err := c.Exec(t.Context(), "main", Exec{Args: []string{"true"}}); !errors.As(err, &failed) || failed.Started {
+	var failed *ssh.TransportError
+	if err := c.Exec(t.Context(), box, ssh.Exec{Args: []string{"true"}}); !errors.As(err, &failed) || failed.Started {
 		t.Errorf("never started: %v", err)
 	}
-	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
+	if err := c.Start(t.Context(), box, time.Minute, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+	if err := c.Stop(t.Context(), box, false, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	err := c.Exec(t.Context(), "main", Exec{Args: []string{"true"}})
+	err := c.Exec(t.Context(), box, ssh.Exec{Args: []string{"true"}})
 	if !errors.As(err, &failed) || failed.Started || !strings.Contains(err.Error(), "Connection refused") {
 		t.Errorf("stopped: %v", err)
 	}
@@ -202,11 +174,11 @@ func TestExecWithoutConnection(t *testing.T) {
 
 // ssh's own 255 is not the command's.
 func TestConnectionLost(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
+	c := running(t)
+	on := target{c, box}
 	inject(t, c, rehearsal.ConnectLost)
-	_, diag, err := capture(t.Context(), c, "main", Exec{Args: []string{"sleep", "600"}})
-	var failed *TransportError
+	_, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sleep", "600"}})
+	var failed *ssh.TransportError
 	if !errors.As(err, &failed) || !failed.Started {
 		t.Fatalf("got %v", err)
 	}
@@ -218,20 +190,20 @@ func TestConnectionLost(t *testing.T) {
 // Trap 18: after a sleep the shared connection is there and does not answer. The command runs once all the same.
 func TestStaleMaster(t *testing.T) {
 	t.Parallel()
-	c := stage(t)
-	running(t, c, "main")
-	c.connect = 2 * time.Second
+	c := running(t)
+	on := target{c, box}
+	c.Connect = 2 * time.Second
 	inject(t, c, rehearsal.StaleMaster)
-	count := Exec{Args: []string{"sh", "-c", "echo x >>count; wc -l <count"}}
-	if out, _, err := capture(t.Context(), c, "main", count); err != nil || strings.TrimSpace(out) != "1" {
+	count := ssh.Exec{Args: []string{"sh", "-c", "echo x >>count; wc -l <count"}}
+	if out, _, err := on.exec(t.Context(), count); err != nil || strings.TrimSpace(out) != "1" {
 		t.Fatalf("got %q, %v", out, err)
 	}
 	// The hung connection was dropped: the next one does not wait.
 	begin := time.Now()
-	if out, _, err := capture(t.Context(), c, "main", count); err != nil || strings.TrimSpace(out) != "2" {
+	if out, _, err := on.exec(t.Context(), count); err != nil || strings.TrimSpace(out) != "2" {
 		t.Fatalf("got %q, %v", out, err)
 	}
-	if d := time.Since(begin); d > c.connect {
+	if d := time.Since(begin); d > c.Connect {
 		t.Errorf("the next took %v", d)
 	}
 }
@@ -239,17 +211,16 @@ func TestStaleMaster(t *testing.T) {
 // An sshd that takes up a new configuration refuses for a moment.
 func TestReconnectIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	c := stage(t)
-	running(t, c, "main")
+	c := running(t)
 	inject(t, c, rehearsal.SSHRefused)
 	refused := make(chan bool, 100)
-	c.config.Log = func(cmd Command) {
-		if cmd.Status == 255 && cmd.Args[len(cmd.Args)-2] == "lima-main" {
+	c.Log = func(_ context.Context, cmd *exec.Cmd, _ time.Time, _ string, _ error) {
+		if cmd.ProcessState.ExitCode() == ssh.Lost && cmd.Args[len(cmd.Args)-2] == "lima-main" {
 			refused <- true
 		}
 	}
 	done := make(chan error, 1)
-	go func() { done <- c.Reconnect(t.Context(), "main") }()
+	go func() { done <- c.Reconnect(t.Context(), box) }()
 	select {
 	case <-refused:
 		heal(t, c, rehearsal.SSHRefused)
@@ -266,27 +237,27 @@ func TestExecCancelled(t *testing.T) {
 	eachBox(t, testExecCancelled)
 }
 
-func testExecCancelled(t *testing.T, c *Client, box string) {
+func testExecCancelled(t *testing.T, on target) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := &firstWrite{seen: make(chan string, 1)}
 	done := make(chan error, 1)
 	go func() {
-		done <- c.Exec(ctx, box, Exec{Args: []string{"sh", "-c", "echo $$; exec sleep 600"}, Stdout: out})
+		done <- on.client.Exec(ctx, on.name, ssh.Exec{Args: []string{"sh", "-c", "echo $$; exec sleep 600"}, Stdout: out})
 	}()
 	pid := atoi(t, <-out.seen)
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	awaitGone(t, c, box, pid)
+	awaitGone(t, on, pid)
 }
 
 // If we are killed, so is what runs inside, also where it ignores the hang-up.
 func TestRemoteEndsWithUs(t *testing.T) {
-	if box := os.Getenv("HERMES_BOX_TEST_EXEC"); box != "" {
-		c := New(Config{Program: os.Getenv("LIMACTL"), SSH: os.Getenv("SSH_PROGRAM"), Home: os.Getenv("HOME_OF_LIMA")})
-		err := c.Exec(context.Background(), box, Exec{Args: []string{"sh", "-c", "trap '' HUP TERM; echo $$; while :; do sleep 1; done"}, Stdout: os.Stdout})
+	if name := os.Getenv("HERMES_BOX_TEST_EXEC"); name != "" {
+		c := limactl.New(limactl.Config{SSH: os.Getenv("SSH_PROGRAM"), Home: os.Getenv("HOME_OF_LIMA")})
+		err := c.Exec(context.Background(), name, ssh.Exec{Args: []string{"sh", "-c", "trap '' HUP TERM; echo $$; while :; do sleep 1; done"}, Stdout: os.Stdout})
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -294,9 +265,9 @@ func TestRemoteEndsWithUs(t *testing.T) {
 	eachBox(t, testRemoteEndsWithUs)
 }
 
-func testRemoteEndsWithUs(t *testing.T, c *Client, box string) {
+func testRemoteEndsWithUs(t *testing.T, on target) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRemoteEndsWithUs$")
-	cmd.Env = append(os.Environ(), "HERMES_BOX_TEST_EXEC="+box, "LIMACTL="+c.config.Program, "SSH_PROGRAM="+c.config.SSH, "HOME_OF_LIMA="+c.Home())
+	cmd.Env = append(os.Environ(), "HERMES_BOX_TEST_EXEC="+on.name, "SSH_PROGRAM="+on.client.Program, "HOME_OF_LIMA="+on.client.Home())
 	out := &firstWrite{seen: make(chan string, 1)}
 	cmd.Stdout = out
 	cmd.WaitDelay = time.Second
@@ -308,18 +279,17 @@ func testRemoteEndsWithUs(t *testing.T, c *Client, box string) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	awaitGone(t, c, box, pid)
+	awaitGone(t, on, pid)
 }
 
 func TestAttach(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
-	cmd, err := c.Attach(t.Context(), "main", Exec{Args: []string{"sh", "-c", "echo was here >first; exit 3"}})
+	c := running(t)
+	cmd, err := c.Attach(t.Context(), box, ssh.Exec{Args: []string{"sh", "-c", "echo was here >first; exit 3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := strings.Join(cmd.Args, " ")
-	for _, want := range []string{"-F " + c.Dir("main") + "/ssh.config", "-o ForwardAgent=no", "-o ForwardX11=no", "-e none", "-t -- lima-main"} {
+	for _, want := range []string{"-F " + c.Dir(box) + "/ssh.config", "-o ForwardAgent=no", "-o ForwardX11=no", "-e none", "-t -- lima-main"} {
 		if !strings.Contains(line, want) {
 			t.Errorf("%q is not in %q", want, line)
 		}
@@ -327,23 +297,23 @@ func TestAttach(t *testing.T) {
 	if cmd.Process != nil {
 		t.Error("it was started")
 	}
-	if text, err := os.ReadFile(filepath.Join(rehearsal.GuestDir(c.Home(), "main"), "first")); string(text) != "was here\n" {
+	if text, err := os.ReadFile(filepath.Join(rehearsal.GuestDir(c.Home(), box), "first")); string(text) != "was here\n" {
 		t.Errorf("what is to be run first: %q, %v", text, err)
 	}
-	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
+	if err := c.Stop(t.Context(), box, false, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	var failed *TransportError
-	if _, err := c.Attach(t.Context(), "main", Exec{Args: []string{"true"}}); !errors.As(err, &failed) {
+	var failed *ssh.TransportError
+	if _, err := c.Attach(t.Context(), box, ssh.Exec{Args: []string{"true"}}); !errors.As(err, &failed) {
 		t.Errorf("to a box that is off: %v", err)
 	}
 }
 
 func TestExecTTY(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
-	out, _, err := capture(t.Context(), c, "main", Exec{Args: []string{"sh", "-c", "echo out; exit 255"}, TTY: true})
-	var exit *ExitError
+	c := running(t)
+	on := target{c, box}
+	out, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "echo out; exit 255"}, TTY: true})
+	var exit *ssh.ExitError
 	if out != "out\r\n" || !errors.As(err, &exit) || exit.Status != 255 {
 		t.Errorf("out %q, %v", out, err)
 	}
@@ -373,13 +343,13 @@ func atoi(t *testing.T, s string) int {
 }
 
 // awaitGone waits until a process inside has ended.
-func awaitGone(t *testing.T, c *Client, box string, pid int) {
+func awaitGone(t *testing.T, on target, pid int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	// A zombie has no command line.
 	script := fmt.Sprintf("while [ -n \"$(ps -o args= -p %d | grep -v defunct)\" ]; do sleep 0.1; done", pid)
-	if err := c.Exec(ctx, box, Exec{Args: []string{"sh", "-c", script}}); err != nil {
+	if err := on.client.Exec(ctx, on.name, ssh.Exec{Args: []string{"sh", "-c", script}}); err != nil {
 		t.Fatalf("pid %d still runs: %v", pid, err)
 	}
 }
@@ -387,10 +357,10 @@ func awaitGone(t *testing.T, c *Client, box string, pid int) {
 // Where the shell around the command dies, as the OOM killer may have it, nobody is left to tell the command's end:
 // the signs of life must not go on without it.
 func TestExecEndsWhenTheRemoteShellDies(t *testing.T) {
-	c := stage(t)
-	running(t, c, "main")
-	c.silence = 8 * time.Second // signs of life come every five
-	_, _, err := capture(t.Context(), c, "main", Exec{Args: []string{"sh", "-c", "kill -KILL $PPID; sleep 600"}})
+	c := running(t)
+	on := target{c, box}
+	c.Silence = 8 * time.Second // signs of life come every five
+	_, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "kill -KILL $PPID; sleep 600"}})
 	if err == nil {
 		t.Error("a command whose end nobody told ended well")
 	}
@@ -400,15 +370,21 @@ func TestExecEndsWhenTheRemoteShellDies(t *testing.T) {
 // the command's alone.
 func TestExecStderrIsTheCommands(t *testing.T) { eachBox(t, testExecStderrIsTheCommands) }
 
-func testExecStderrIsTheCommands(t *testing.T, c *Client, box string) {
+func testExecStderrIsTheCommands(t *testing.T, on target) {
 	for range 25 {
-		if _, diag, err := capture(t.Context(), c, box, Exec{Args: []string{"true"}}); diag != "" || err != nil {
+		if _, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"true"}}); diag != "" || err != nil {
 			t.Fatalf("true says %q, %v", diag, err)
 		}
 	}
-	_, diag, err := capture(t.Context(), c, box, Exec{Args: []string{"sh", "-c", "echo mine >&2; kill -KILL $$"}})
-	var exit *ExitError
+	_, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "echo mine >&2; kill -KILL $$"}})
+	var exit *ssh.ExitError
 	if diag != "mine\n" || !errors.As(err, &exit) || exit.Status != 137 {
 		t.Errorf("a command that is killed says %q, %v", diag, err)
 	}
 }
+
+var errTest = errors.New("test")
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errTest }

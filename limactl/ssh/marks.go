@@ -1,4 +1,4 @@
-package limactl
+package ssh
 
 import (
 	"bytes"

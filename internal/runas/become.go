@@ -1,4 +1,4 @@
-package limactl
+package runas
 
 import (
 	"fmt"
@@ -6,15 +6,16 @@ import (
 	"syscall"
 )
 
-func statUID(st os.FileInfo) int {
+// ownerUID returns the owner of a file.
+func ownerUID(st os.FileInfo) int {
 	if s, ok := st.Sys().(*syscall.Stat_t); ok {
 		return int(s.Uid)
 	}
 	return 0
 }
 
-// become replaces this process by the same program with the same arguments as another user. Groups first: without
-// them the rest of root would leak; and a process that has given up its uid may not change them.
+// become replaces this process by the same program with the same arguments, run by another user. Groups change first:
+// otherwise root's groups stay, and a process that has given up its uid may not change them.
 func become(who identity) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -31,9 +32,8 @@ func become(who identity) error {
 	}
 	err = syscall.Exec(exe, os.Args, who.environment(os.Environ()))
 	return &Error{
-		Message: fmt.Sprintf("%s cannot run %s: %v", who.name, exe, err),
-		Do:      fmt.Sprintf("put hermes-box and its config where the user %s can read them, such as /srv", who.name),
-		Kind:    "preflight_failed",
-		Err:     err,
+		message: fmt.Sprintf("%s cannot run %s: %v", who.name, exe, err),
+		hint:    fmt.Sprintf("put hermes-box and its config where the user %s can read them, such as /srv", who.name),
+		err:     err,
 	}
 }
