@@ -264,3 +264,30 @@ func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// After a start, a stop or a destroy that was killed, status names the verb and the step, and no process that is gone. What
+// runs under the next command is told with its pid.
+func TestKilledOperationIsTold(t *testing.T) {
+	m := newMachine(t)
+	m.makeBox()
+	m.must("stop", "--quiet")
+	for _, c := range []struct{ before, step, args, repair string }{
+		{"", "boot", "start", "hermes-box start"},
+		{"start", "quiesce", "stop", "hermes-box stop"},
+		{"start", "vm", "destroy --force", "hermes-box destroy --force ends it"},
+	} {
+		if c.before != "" {
+			m.must(c.before, "--quiet")
+		}
+		args := strings.Fields(c.args)
+		m.killed(c.step, args...)
+		u := decode[ops.Status](t, m.must("status", "--json")).Result.Underway
+		if u == nil || u.Running || u.PID != 0 || u.Operation != args[0] || u.Step != c.step || u.Repair != c.repair {
+			t.Errorf("%s killed at %s: %+v", c.args, c.step, u)
+		}
+		out := m.must("status")
+		if !strings.Contains(out, args[0]+" was cut off, at "+c.step) || strings.Contains(out, "not made yet") {
+			t.Errorf("%s killed at %s:\n%s", c.args, c.step, out)
+		}
+	}
+}

@@ -27,7 +27,7 @@ type Created struct {
 // removed again; artifacts that came in whole stay in the cache. A box that exists is refused and not changed.
 func (b *Box) create(ctx context.Context, sink Sink) (*Created, error) {
 	c := &creation{Box: b, result: &Created{}}
-	err := b.change(ctx, "create", sink, c.plan)
+	err := b.change(ctx, "create", false, sink, c.plan)
 	if err != nil {
 		return nil, c.afterwards(err)
 	}

@@ -167,15 +167,10 @@ func (b *Box) vmGone() error {
 const partialAge = 7 * 24 * time.Hour
 
 // change runs an operation: it takes the box's lock, recovers what an earlier one left half done, then runs the plan
-// that prepare returns.
-func (b *Box) change(ctx context.Context, name string, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
+// that prepare returns. One that is forced works where nothing can be written.
+func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
 	operation, _ := OperationNamed(name)
-	home, err := store.Open(b.Dir)
-	if err != nil {
-		return err
-	}
-	b.Home = home
-	held, err := home.Lock(b.Name(), name)
+	held, err := b.lockBox(name, force)
 	if err != nil {
 		return err
 	}
@@ -207,6 +202,23 @@ func (b *Box) change(ctx context.Context, name string, sink Sink, prepare func(c
 	logged, done := b.logged(name, sink)
 	defer done()
 	return plan.Run(ctx, logged)
+}
+
+// lockBox opens the state directory for writing and takes the box's lock.
+func (b *Box) lockBox(operation string, force bool) (*store.OpLock, error) {
+	home, err := store.Open(b.Dir)
+	if err == nil {
+		b.Home = home
+		held, lockErr := home.Lock(b.Name(), operation)
+		if lockErr == nil || !force || fault.CodeOf(lockErr) == fault.Busy {
+			return held, lockErr
+		}
+	}
+	if !force {
+		return nil, err
+	}
+	b.Home = store.OpenForced(b.Dir)
+	return b.Home.LockForced(b.Name(), operation)
 }
 
 func (b *Box) openCache() (*artifact.Cache, error) {

@@ -33,7 +33,7 @@ func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*Exec
 		return nil, errToken
 	}
 	var linked protocol.ExecutorLinked
-	err := b.change(ctx, "setup", sink, func(ctx context.Context) (Plan, error) {
+	err := b.change(ctx, "setup", false, sink, func(ctx context.Context) (Plan, error) {
 		if err := b.running(ctx); err != nil {
 			return Plan{}, err
 		}

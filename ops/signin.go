@@ -173,7 +173,7 @@ func (b *Box) SignInEnded(ctx context.Context, s SignIn, sink Sink) error {
 	if row < 0 || !signIns[row].takesUp {
 		return nil
 	}
-	return b.change(ctx, "login", sink, func(context.Context) (Plan, error) {
+	return b.change(ctx, "login", false, sink, func(context.Context) (Plan, error) {
 		return Plan{Steps: []Step{{ID: "hermes", Title: "have hermes take up its setup", Do: func(ctx context.Context, p *Progress) error {
 			return b.askUpgrading(ctx, protocol.VerbTakeUpHermes, nil, &protocol.TakenUp{}, relay(p))
 		}}}}, nil

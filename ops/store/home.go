@@ -34,7 +34,7 @@ func Open(dir string) (Home, error) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return "", unwritable(dir, err)
 	}
-	for _, sub := range []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"} {
+	for _, sub := range subdirs {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return "", unwritable(dir, err)
 		}
@@ -50,6 +50,18 @@ func Open(dir string) (Home, error) {
 		return "", unwritable(dir, err)
 	}
 	return h, nil
+}
+
+var subdirs = []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"}
+
+// OpenForced is Open for an operation that must work where nothing can be written: no room, no inodes, a directory that
+// is read-only or no directory. What can be mended is mended, the rest is left as it is.
+func OpenForced(dir string) Home {
+	_ = os.Chmod(dir, 0o700)
+	for _, sub := range subdirs {
+		_ = os.Chmod(filepath.Join(dir, sub), 0o700)
+	}
+	return Home(dir)
 }
 
 // Check looks whether Open could use the directory, as far as that can be seen without making anything.
