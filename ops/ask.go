@@ -84,15 +84,12 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 			continue
 		}
 		var m protocol.Message
-		dec := json.NewDecoder(bytes.NewReader(line))
-		dec.DisallowUnknownFields()
 		cut := err != nil // the connection ended within the line
-		if err := dec.Decode(&m); err != nil {
+		if err := decodeAnswer(line, &m); err != nil {
 			if cut {
 				return errNoAnswer
 			}
-			return fault.New(fault.ExternalFailed, "the helper in the box speaks another language: %w", err).
-				Hint("hermes-box and the box are of different versions")
+			return otherVersion(err)
 		}
 		switch {
 		case m.Event != nil:
@@ -107,11 +104,32 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 			if result == nil {
 				return nil
 			}
-			err := json.Unmarshal(m.Result, result)
+			if err := decodeAnswer(m.Result, result); err != nil {
+				return otherVersion(err)
+			}
 			sanitize.Value(result)
-			return err
+			return nil
 		}
 	}
+}
+
+// decodeAnswer decodes one JSON value. Unknown fields and anything after the value are errors: the helper in the box and this
+// program are of one version, or the answer cannot be trusted.
+func decodeAnswer(data []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more after the JSON value")
+	}
+	return nil
+}
+
+func otherVersion(err error) error {
+	return fault.New(fault.ExternalFailed, "the box runs another version's helper: %w", err).
+		Hint("hermes-box stop, then hermes-box start")
 }
 
 // maxAnswer is far more than the helper has to say in a line, bytes.

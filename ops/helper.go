@@ -41,7 +41,7 @@ func (b *Box) ensureHelper(ctx context.Context) error {
 		return err
 	}
 	if hello.Protocol != protocol.Version {
-		return fault.New(fault.IntegrityFailed, "the helper in the box speaks protocol %d, this program %d", hello.Protocol, protocol.Version).
+		return fault.New(fault.IntegrityFailed, "the box runs another version's helper: its protocol is %d, this program's is %d", hello.Protocol, protocol.Version).
 			Hint("hermes-box stop, then hermes-box start")
 	}
 	return nil
@@ -60,12 +60,15 @@ func (b *Box) askNew(ctx context.Context, verb string, request, result any, on f
 	return b.ask(ctx, verb, request, result, on)
 }
 
-// putHelper checks what came over the wire before it gets the name that is run.
+// putHelper stores stdin as the file $2 if its digest is $1. The file gets its name last. The temporary name is one that no
+// other process uses or can guess: two programs may replace the helper at the same time.
 const putHelper = `set -eu
 mkdir -p "${2%/*}"
-trap 'rm -f "$2.new"' EXIT
-cat >"$2.new"
-echo "$1  $2.new" | sha256sum -c --status
-chmod 0755 "$2.new"
-sync "$2.new"
-mv -f "$2.new" "$2"`
+new=$(mktemp "$2.XXXXXXXXXX")
+trap 'rm -f "$new"' EXIT
+trap 'exit 1' HUP INT TERM
+cat >"$new"
+echo "$1  $new" | sha256sum -c --status
+chmod 0755 "$new"
+sync "$new"
+mv -f "$new" "$2"`
