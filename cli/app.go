@@ -29,6 +29,7 @@ type app struct {
 	json, events, quiet bool
 	color               string
 	demo                bool
+	mirrors             []string // of create
 
 	rehearsal *demo.Demo // with --demo, once it is open
 

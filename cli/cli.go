@@ -174,7 +174,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo: the whole product with no VM and no network")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
 	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})
-	root.AddCommand(a.create(), a.start(), a.stop(), a.destroy(),
+	root.AddCommand(a.create(), a.start(), a.stop(), a.restart(), a.destroy(),
 		a.ssh(), a.exec(), a.open(), a.login(), a.setup(),
 		a.status(), a.logs(), a.doctor(),
 		a.version(), a.man())

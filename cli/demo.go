@@ -62,7 +62,7 @@ func (a *app) firstDemo(ctx context.Context) error {
 	}
 	a.note("demo: no VM is made, and nothing outside of " + a.rehearsal.Dir)
 	sink, end := a.sink()
-	_, err = b.Create(ctx, sink)
+	_, err = b.Do(ctx, "create", false, sink)
 	end()
 	if fault.CodeOf(err) == fault.Busy { // somebody else makes it: this one looks on
 		return nil

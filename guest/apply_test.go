@@ -27,7 +27,7 @@ func TestApplyAll(t *testing.T) {
 	if lock, err := b.AppliedLock(); lock != "lock 1\n" || err != nil {
 		t.Errorf("lock %q, %v", lock, err)
 	}
-	if left, err := b.Objects(); len(left) != 0 || err != nil {
+	if left, err := b.Objects().Digests(); len(left) != 0 || err != nil {
 		t.Errorf("objects left: %v, %v", left, err)
 	}
 	got := map[string][]string{}

@@ -170,7 +170,7 @@ func TestBootstrapRefusesDisk(t *testing.T) {
 		{name: "someone's filesystem", disk: ext4(other), format: true, want: "not blank: it holds ext4 " + other},
 		{name: "a partition table", disk: machine.Disk{Size: diskSize, Type: "gpt partition table"}, format: true, want: "holds gpt partition table"},
 		{name: "unknown data", disk: machine.Disk{Size: diskSize}, format: true, want: "holds unknown data"},
-		{name: "blank, not asked to", disk: blankDisk, want: "formatting was not asked for"},
+		{name: "blank, not asked to", disk: blankDisk, want: "formatting was not requested"},
 		{name: "another than asked for", disk: ext4(other), asked: mine, want: "instead of filesystem " + mine},
 		{name: "asked for, but blank", disk: blankDisk, format: true, asked: mine, want: "holds nothing instead of filesystem " + mine},
 		{name: "formatted before, now blank", disk: blankDisk, format: true, recorded: mine, want: "holds nothing instead of filesystem " + mine},

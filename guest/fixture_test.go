@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	"hermes-box/guest"
+	"hermes-box/guest/durable"
 	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/simulate"
@@ -166,7 +167,7 @@ func (b *box) failAt(what string) {
 // openBox is the helper of a new process on a machine that is there.
 func openBox(t testing.TB, root string) *box {
 	b := &box{t: t, sys: simulate.Open(root)}
-	b.Guest = &guest.Guest{Root: root, Machine: b.sys, Emit: func(e protocol.Event) {
+	b.Guest = &guest.Guest{Tree: durable.Tree{Root: root}, Machine: b.sys, Emit: func(e protocol.Event) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.events = append(b.events, e)
@@ -291,7 +292,7 @@ func imageArtifact(o objects, version string) protocol.Artifact {
 // send gives the objects to the guest.
 func (b *box) send(o objects) {
 	b.t.Helper()
-	_, err := b.Receive(context.Background(), o.tar())
+	_, err := b.Objects().Receive(context.Background(), o.tar())
 	must(b.t, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"hermes-box/guest/layout"
 	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
@@ -16,9 +17,9 @@ const maxLogLines = 100_000
 
 // logUnits are the units of each source of a LogRequest.
 var logUnits = map[string][]string{
-	"hermes":   {hermesUnit, "hermes-dashboard.service"},
-	"executor": {executorUnit},
-	"recovery": {recoveryUnit},
+	"hermes":   {layout.HermesUnit, "hermes-dashboard.service"},
+	"executor": {layout.ExecutorUnit},
+	"recovery": {layout.RecoveryUnit},
 }
 
 // Logs copies the journal of one source to out as plain text, the last ask.Lines lines of it. With Follow it

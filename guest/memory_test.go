@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/guest/durable"
 	"hermes-box/guest/protocol"
 )
 
@@ -30,7 +31,7 @@ func TestKilledForWantOfMemory(t *testing.T) {
 `
 	now := time.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)
 	var asked bool
-	g := &Guest{Machine: logged{log: log, read: &asked}, Root: t.TempDir(), Now: func() time.Time { return now }}
+	g := &Guest{Machine: logged{log: log, read: &asked}, Tree: durable.Tree{Root: t.TempDir()}, Now: func() time.Time { return now }}
 	proc := filepath.Join(g.Root, "proc")
 	if err := os.Mkdir(proc, 0o755); err != nil {
 		t.Fatal(err)
@@ -62,18 +63,5 @@ func TestKilledForWantOfMemory(t *testing.T) {
 	}
 	if last := parseKilled(long, now); len(last) != maxKilled {
 		t.Errorf("%d processes are named", len(last))
-	}
-}
-
-// Swap is sized by the memory, and never takes much of the root disk.
-func TestSwapSize(t *testing.T) {
-	const mib, gib = 1 << 20, 1 << 30
-	for _, c := range []struct{ memory, free, want int64 }{
-		{8 * gib, 28 * gib, 4 * gib}, {64 * gib, 100 * gib, 4 * gib}, {4009000 << 10, 18 * gib, 1957 * mib},
-		{8 * gib, 2 * gib, 512 * mib}, {8 * gib, 400 * mib, 0}, {0, 28 * gib, 0},
-	} {
-		if got := swapSize(c.memory, protocol.Usage{Used: gib, Total: gib + c.free}); got != c.want {
-			t.Errorf("memory %d, free %d: %d, want %d", c.memory, c.free, got, c.want)
-		}
 	}
 }

@@ -118,7 +118,7 @@ func TestStartRefuses(t *testing.T) {
 		"a workspace of another disk": {func(b *box) { must(b.t, b.sys.SetMount("/workspace", other)) },
 			"integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
 		"recovery": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "recovery before the services"},
-		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "not been made into a box"},
+		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "is not a box yet"},
 	} {
 		b := newFirst(t)
 		must(t, b.sys.Reboot())

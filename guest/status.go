@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -10,6 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"hermes-box/guest/bootstrap"
+	"hermes-box/guest/component"
+	"hermes-box/guest/layout"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -45,7 +48,7 @@ func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
 
 // componentStatus asks systemd once about all services.
 func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus {
-	units, err := g.Machine.Units(ctx, hermesUnit, executorUnit)
+	units, err := g.Machine.Units(ctx, layout.HermesUnit, layout.ExecutorUnit)
 	if err == nil {
 		var all []protocol.ComponentStatus
 		if all, err = g.componentHealth(ctx, units); err == nil {
@@ -53,8 +56,8 @@ func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus 
 		}
 	}
 	var all []protocol.ComponentStatus
-	for _, c := range components() {
-		all = append(all, protocol.ComponentStatus{Name: c.name(), State: protocol.FailedState, Detail: err.Error()})
+	for _, c := range component.All() {
+		all = append(all, protocol.ComponentStatus{Name: c.Name(), State: protocol.FailedState, Detail: err.Error()})
 	}
 	return all
 }
@@ -66,7 +69,7 @@ func (g *Guest) dataStatus(ctx context.Context, s *protocol.Status) {
 		s.DataUUID, _ = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)) // the problem says it already
 		return
 	}
-	s.DataUUID, _ = g.recordedUUID()
+	s.DataUUID, _ = bootstrap.RecordedUUID(g.Tree)
 	s.Data = g.Machine.Usage(g.Path(protocol.DataDir))
 }
 
@@ -76,7 +79,7 @@ func (g *Guest) machineStatus(s *protocol.Status) {
 	s.Kernel = strings.TrimSpace(g.read("/proc/sys/kernel/osrelease"))
 	s.Uptime = int64(firstNumber(g.read("/proc/uptime")))
 	s.Load = firstNumber(g.read("/proc/loadavg"))
-	s.Memory, s.Swap = memory(g.read("/proc/meminfo"))
+	s.Memory, s.Swap = machine.Memory(g.read("/proc/meminfo"))
 	s.OOMKills, s.Killed = g.killed()
 	s.Root = g.Machine.Usage(g.Path("/"))
 }
@@ -100,19 +103,4 @@ func osName(text string) string {
 		}
 	}
 	return ""
-}
-
-// memory reads meminfo. Used memory is what cannot be had without swapping: the total less what is available.
-func memory(text string) (ram, swap protocol.Usage) {
-	field := map[string]int64{}
-	for line := range strings.Lines(text) {
-		var name string
-		var kib int64
-		if n, _ := fmt.Sscanf(line, "%s %d kB", &name, &kib); n == 2 {
-			field[name] = kib << 10
-		}
-	}
-	ram = protocol.Usage{Total: field["MemTotal:"], Used: field["MemTotal:"] - field["MemAvailable:"]}
-	swap = protocol.Usage{Total: field["SwapTotal:"], Used: field["SwapTotal:"] - field["SwapFree:"]}
-	return ram, swap
 }

@@ -85,7 +85,7 @@ func TestStatusOfBroken(t *testing.T) {
 
 func TestStatusBeforeBootstrap(t *testing.T) {
 	s, err := newRoot(t, blankDisk).Status(t.Context())
-	if err != nil || !strings.Contains(s.DataProblem, "not been made into a box") || s.Lock != "" || s.LockProblem != "" || s.Journal != "" {
+	if err != nil || !strings.Contains(s.DataProblem, "is not a box yet") || s.Lock != "" || s.LockProblem != "" || s.Journal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

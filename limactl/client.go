@@ -90,7 +90,7 @@ func (c *Client) Dir(name string) string { return filepath.Join(c.config.Home, n
 
 // Version is the version of limactl, such as "2.1.3". ErrNotInstalled if there is none.
 func (c *Client) Version(ctx context.Context) (string, error) {
-	out, err := c.run(ctx, time.Minute, nil, "--version")
+	out, err := c.ask(ctx, "--version")
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +114,7 @@ func (c *Client) Validate(ctx context.Context, yaml []byte) error {
 	if err := os.WriteFile(file, yaml, 0o600); err != nil {
 		return err
 	}
-	out, err := c.run(ctx, time.Minute, nil, "template", "validate", file)
+	out, err := c.ask(ctx, "template", "validate", file)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package limactl
 import (
 	"errors"
 	"fmt"
+	"hermes-box/internal/sanitize"
 	"strings"
 )
 
@@ -39,21 +40,26 @@ func (e *Error) Code() string {
 	return e.Kind
 }
 
-// CommandError is a limactl that ended with a status other than 0.
+// CommandError is a limactl that ended with a status other than 0, or that did not end in time.
 type CommandError struct {
-	Args   []string // without the program
-	Status int      // -1 if it was killed
-	Stderr string   // its last lines
-	Err    error
+	Args    []string // without the program
+	Status  int      // -1 if it was killed
+	Message string   // why, in its own words; may be empty
+	Stderr  string   // its last lines
+	Err     error
+	hint    string
 }
 
 func (e *CommandError) Error() string {
 	message := fmt.Sprintf("limactl %s: %v", strings.Join(e.Args, " "), e.Err)
-	if last := lastLine(e.Stderr); last != "" {
-		message += ": " + last
+	if e.Message != "" {
+		message += ": " + e.Message
 	}
 	return message
 }
+
+// Recovery returns the hint: how to ask a limactl by hand that did not answer.
+func (e *CommandError) Recovery() string { return e.hint }
 
 // Unwrap gives the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
@@ -63,7 +69,18 @@ func (e *CommandError) Details() map[string]any {
 	return map[string]any{"command": append([]string{"limactl"}, e.Args...), "status": e.Status, "stderr": e.Stderr}
 }
 
-// lastLine is the last line that is not blank, without logrus' decoration.
+// complaint returns the line of a limactl's stderr that says why it failed: the first line of a panic of its own, or else
+// the last line.
+func complaint(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return strings.TrimSpace(sanitize.Text(line))
+		}
+	}
+	return lastLine(stderr)
+}
+
+// lastLine returns the last line that is not blank, without logrus' decoration.
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return logMessage(strings.TrimSpace(lines[len(lines)-1]))

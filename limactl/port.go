@@ -28,6 +28,12 @@ func (l Listener) String() string {
 	return "another process"
 }
 
+// commandOf is the command line of a process; "" where it cannot be seen.
+func commandOf(pid int) string {
+	command, _ := commandLine(pid)
+	return command
+}
+
 // Answering returns the listener that takes connections to an address, the most exact one as the operating system has it;
 // nil if none does.
 func Answering(all []Listener, to netip.Addr) *Listener {

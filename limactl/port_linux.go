@@ -86,7 +86,7 @@ func findOwners(all []Listener, inodes map[string]int) {
 	for inode, i := range inodes {
 		switch pid, known := owners.pids[inode]; {
 		case known && pid != 0 && holds(pid, inode):
-			all[i].PID, all[i].Command = pid, commandLine(pid)
+			all[i].PID, all[i].Command = pid, commandOf(pid)
 		case !known || pid != 0:
 			missing = true
 		}
@@ -109,7 +109,7 @@ func findOwners(all []Listener, inodes map[string]int) {
 		}
 		pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
 		owners.pids[inode] = pid
-		all[i].PID, all[i].Command = pid, commandLine(pid)
+		all[i].PID, all[i].Command = pid, commandOf(pid)
 	}
 }
 

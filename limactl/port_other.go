@@ -31,7 +31,7 @@ func Listeners(port int) (all []Listener) {
 		case 't':
 			ipv6 = value == "IPv6"
 		case 'n':
-			all = append(all, Listener{Addr: lsofAddr(value, ipv6), PID: pid, UID: uid, Command: commandLine(pid)})
+			all = append(all, Listener{Addr: lsofAddr(value, ipv6), PID: pid, UID: uid, Command: commandOf(pid)})
 		}
 	}
 	return all

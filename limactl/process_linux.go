@@ -1,16 +1,19 @@
 package limactl
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
-// commandLine is the command line of a process, its arguments joined by blanks; empty if it has none.
-func commandLine(pid int) string {
+// commandLine returns the command line of a process, its arguments joined by blanks; empty if it has none or is gone. It
+// is an error if that cannot be seen.
+func commandLine(pid int) (string, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return ""
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return "", nil
 	}
-	return strings.TrimSpace(strings.ReplaceAll(string(data), "\x00", " "))
+	return strings.TrimSpace(strings.ReplaceAll(string(data), "\x00", " ")), err
 }

@@ -62,10 +62,13 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 	if strings.Contains(out.stderr, "must not run as the root user") {
 		return out, &Error{Message: "limactl refuses to run as root", Do: "run hermes-box as an ordinary user", Kind: "preflight_failed"}
 	}
-	if errors.Is(err, ErrTimeout) {
-		err = fmt.Errorf("no end after %v: %w", limit, err)
+	err = child.HostError(program, err, out.stderr)
+	failed := &CommandError{Args: args, Status: cmd.ProcessState.ExitCode(), Message: complaint(out.stderr), Stderr: sanitize.LastLines(out.stderr, 20), Err: err}
+	if cmd.Process != nil && (errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded)) {
+		failed.Err = fmt.Errorf("no answer in %v, so pid %d was ended: %w", time.Since(begin).Round(100*time.Millisecond), cmd.Process.Pid, err)
+		failed.hint = c.commandLine(args...)
 	}
-	return out, &CommandError{Args: args, Status: cmd.ProcessState.ExitCode(), Stderr: sanitize.LastLines(out.stderr, 20), Err: err}
+	return out, failed
 }
 
 type unlogged struct{}

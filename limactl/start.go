@@ -168,7 +168,7 @@ func startCause(dir string, err error) error {
 	if said := driverSaid(filepath.Join(dir, "ha.stderr.log")); said != "" {
 		return &causeError{message: said, err: err}
 	}
-	return &causeError{message: lastLine(failed.Stderr), err: err}
+	return &causeError{message: failed.Message, err: err}
 }
 
 // driverSaid is the last complaint of qemu or of the host agent in its log.

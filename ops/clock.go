@@ -50,7 +50,7 @@ func SkewText(skew time.Duration) string {
 // checkSkew refuses where the clock of the box is off by more than maxSkew.
 func (b *Box) checkSkew(ctx context.Context) error {
 	begun := time.Now()
-	status, err := b.look(ctx)
+	status, err := b.guestStatus(ctx)
 	if err != nil {
 		return err
 	}

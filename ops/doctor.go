@@ -53,11 +53,12 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	unseen := probe{"inside", "inside the box", func(context.Context) Check {
 		return Check{Verdict: Unknown, Evidence: "not looked at"}
 	}}
-	if c := run(probe{"operation", "other operations", b.checkUnderway}); c.Verdict != Pass {
-		if c.Verdict == Warn {
-			run(unseen)
-		}
-		return d // what else there is to see is of a box half made, or half gone
+	run(probe{"operation", "other operations", b.checkUnderway})
+	if u, err := b.underway(); err != nil || u != nil && u.Unfinished() {
+		return d // what else there is to see is of a box half made, or half removed
+	} else if u != nil && u.Running {
+		run(unseen)
+		return d
 	}
 	if b.Record == nil {
 		for _, p := range b.preflight() {

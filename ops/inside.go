@@ -68,7 +68,7 @@ func (in *insideChecks) keepData() string {
 
 func (in *insideChecks) checkAnswer(ctx context.Context) Check {
 	in.begun = time.Now()
-	s, err := in.look(ctx)
+	s, err := in.guestStatus(ctx)
 	if err != nil {
 		return fail(err.Error(), "hermes-box stop --force, then hermes-box start")
 	}

@@ -205,7 +205,7 @@ func (b *Box) checkPortsFree(context.Context) Check {
 // checkMachine compares what the box is to get with what this machine has. It only warns: the guest takes memory as it
 // needs it, and more CPUs than there are make it slow and no more.
 func (b *Box) checkMachine(context.Context) Check {
-	return resources{runtime.NumCPU(), freeMemory()}.enough(b.made(), b.Config.Path)
+	return resources{runtime.NumCPU(), freeMemory()}.enough(b.actual(), b.Config.Path)
 }
 
 // resources are what a machine has to give; memory in bytes, 0 where it is not known.

@@ -31,7 +31,7 @@ func (b *Box) Open(ctx context.Context, service string) (string, error) {
 		return "", err
 	}
 	_, err = b.portOf(ctx, service, func() *protocol.Status {
-		guest, _ := b.look(ctx) // where it does not answer, it is unknown
+		guest, _ := b.guestStatus(ctx) // where it does not answer, it is unknown
 		return guest
 	})
 	return url, err

@@ -19,10 +19,8 @@ type Box interface {
 	// Known reads the host's own files: no child process, no waiting.
 	Known() Known
 	Status(ctx context.Context) (*ops.Status, error)
-	Create(ctx context.Context, sink ops.Sink) error
-	Start(ctx context.Context, sink ops.Sink) error
-	Stop(ctx context.Context, force bool, sink ops.Sink) error
-	Destroy(ctx context.Context, sink ops.Sink) error
+	// Do runs an operation of the table of package ops.
+	Do(ctx context.Context, operation string, force bool, sink ops.Sink) error
 	// Doctor makes the checks, each handed over as it is made. On a host without the box they are those of create.
 	Doctor(ctx context.Context, each func(ops.Check)) error
 	Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error
@@ -82,35 +80,10 @@ func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
 	return b.Status(limactl.Unlogged(ctx)) // it is asked all the time
 }
 
-func (o onHost) Create(ctx context.Context, sink ops.Sink) error {
+func (o onHost) Do(ctx context.Context, operation string, force bool, sink ops.Sink) error {
 	b, err := o.open()
 	if err == nil {
-		_, err = b.Create(ctx, sink)
-	}
-	return err
-}
-
-func (o onHost) Start(ctx context.Context, sink ops.Sink) error {
-	b, err := o.open()
-	if err == nil {
-		_, err = b.Start(ctx, sink)
-	}
-	return err
-}
-
-func (o onHost) Stop(ctx context.Context, force bool, sink ops.Sink) error {
-	b, err := o.open()
-	if err == nil {
-		_, err = b.Stop(ctx, force, sink)
-	}
-	return err
-}
-
-// Destroy is by force: the dashboard has had the name typed out.
-func (o onHost) Destroy(ctx context.Context, sink ops.Sink) error {
-	b, err := o.open()
-	if err == nil {
-		_, err = b.Destroy(ctx, true, sink)
+		_, err = b.Do(ctx, operation, force, sink)
 	}
 	return err
 }

@@ -121,7 +121,7 @@ func TestKeysOfTheOutcome(t *testing.T) {
 	f := withStatus(running())
 	m := on(f)
 	creating(13, nil)(m)
-	if s := screen(m); !strings.Contains(s, "w signs in") {
+	if s := screen(m); !strings.Contains(s, "w sign in") {
 		t.Fatal(s)
 	}
 	if cmd := press(m, "w"); cmd == nil || m.note != "" || m.view != onDashboard || m.op != nil {

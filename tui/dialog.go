@@ -1,8 +1,11 @@
 package tui
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
+	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
 
@@ -18,12 +21,10 @@ func confirm(title, text string) *question {
 	return &question{Dialog: widget.Dialog{Title: title, Text: text, Yes: "yes", No: "no"}}
 }
 
-// byName is the question that only the name of the box answers.
-func (m *model) byName() *question {
-	q := &question{Dialog: widget.Dialog{Title: "Destroy " + m.name(), Yes: "destroy", No: "keep it",
-		Text: "Lost: the VM and the data disk with everything on it: work, logins, the agents' memory.\n" +
-			"Kept: " + m.known.Config + ", the lock, downloaded software, logs.\n" +
-			"There is no verified backup of it.\n\nType the name of the box to destroy it."}}
+// byName is the question before a destructive operation: only the name of the box answers it.
+func (m *model) byName(o ops.Operation) *question {
+	q := &question{Dialog: widget.Dialog{Title: strings.ToUpper(o.Name[:1]) + o.Name[1:] + " " + m.name(), Yes: o.Name, No: "keep it",
+		Text: o.Ask + "\n\nType the name of the box to " + o.Name + " it."}}
 	q.TypeName(m.name())
 	return q
 }

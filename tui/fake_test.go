@@ -59,20 +59,16 @@ func (f *fake) Status(ctx context.Context) (*ops.Status, error) {
 	return f.known.Status, nil
 }
 
-func (f *fake) do(ctx context.Context, what string, sink ops.Sink) error {
-	f.note(what)
+func (f *fake) Do(ctx context.Context, operation string, force bool, sink ops.Sink) error {
+	if operation == "stop" {
+		operation = fmt.Sprint("stop:", force)
+	}
+	f.note(operation)
 	if f.run != nil {
 		return f.run(ctx, sink)
 	}
 	return nil
 }
-
-func (f *fake) Create(ctx context.Context, sink ops.Sink) error { return f.do(ctx, "create", sink) }
-func (f *fake) Start(ctx context.Context, sink ops.Sink) error  { return f.do(ctx, "start", sink) }
-func (f *fake) Stop(ctx context.Context, force bool, sink ops.Sink) error {
-	return f.do(ctx, fmt.Sprint("stop:", force), sink)
-}
-func (f *fake) Destroy(ctx context.Context, sink ops.Sink) error { return f.do(ctx, "destroy", sink) }
 
 func (f *fake) Doctor(ctx context.Context, each func(ops.Check)) error {
 	f.note("doctor")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/ops"
 )
 
 // What keys do, from one state to the next: what is then on the screen, and what the box was asked for.
@@ -89,7 +91,7 @@ func TestKeys(t *testing.T) {
 
 func busyBox() *fake {
 	st := off("starting")
-	st.Busy = "create is under way"
+	st.Busy, st.Underway = "create is under way", &ops.Underway{Operation: "create", Running: true, PID: 1 << 22, Started: noon}
 	f := withStatus(st)
 	f.known.Ready = false
 	return f

@@ -29,8 +29,8 @@ func (m *model) suggestions() []suggestion {
 		add("operation", "look at the %s", m.op.verb.id)
 	case m.others() != nil:
 		add("operation", "watch the %s", m.others().Operation)
-	case strings.HasPrefix(st.Busy, "destroy was"):
-		add("destroy", "end the destroy that was cut off")
+	case st.Underway != nil && st.Underway.Unfinished() && hasVerb(st.Underway.Resume) && m.known.Ready:
+		add(st.Underway.Resume, "finish the %s that was cut off", st.Underway.Operation)
 	case m.known.Exists && !m.known.Ready && whyBusy(m) == "":
 		add("create", "make the box anew")
 	case st.State == "stopped":

@@ -34,7 +34,7 @@ func (m *model) begin(v verb) tea.Cmd {
 	go func() {
 		defer m.tasks.wg.Done()
 		defer cancel()
-		err := guarded(func() error { return v.begin(ctx, m.box, o.feed.push) })
+		err := guarded(func() error { return m.box.Do(ctx, v.operation, v.force, o.feed.push) })
 		o.outcomeErr = err
 		o.feed.end(err)
 		close(o.done)
@@ -104,7 +104,7 @@ func (m *model) pulse() tea.Cmd {
 
 // askCancel asks whether to cancel what is under way.
 func (m *model) askCancel() tea.Cmd {
-	d := confirm("Cancel the "+m.op.verb.id+"?", m.op.verb.undo)
+	d := confirm("Cancel the "+m.op.verb.id+"?", m.op.verb.cancel)
 	d.aboutOperation = true
 	d.No, d.Yes = "let it go on", "cancel it"
 	d.yes = func(m *model) tea.Cmd {
@@ -124,7 +124,7 @@ func (m *model) cancelOperation() {
 
 // leave asks what to do with the operation that leaving would end.
 func (m *model) leave() *question {
-	d := confirm("Leave while the "+m.op.verb.id+" is under way?", "Leaving cancels it safely first. "+m.op.verb.undo)
+	d := confirm("Leave while the "+m.op.verb.id+" is under way?", "Leaving cancels it safely first. "+m.op.verb.cancel)
 	d.aboutOperation = true
 	d.No, d.Yes = "stay", "cancel it and leave"
 	d.yes = func(m *model) tea.Cmd {

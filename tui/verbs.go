@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"context"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,75 +9,108 @@ import (
 	"hermes-box/ops"
 )
 
-// verb is an operation that the dashboard offers. A new one is a row of the table here, and no more.
+// verb is an operation as the dashboard offers it.
 type verb struct {
 	binding
-	done  string // what to say when it went well, after the name of the box
-	next  string // and what to do then
-	undo  string // what a cancel does to what it has done so far
-	ask   func(m *model) *question
-	begin func(ctx context.Context, b Box, sink ops.Sink) error
+	operation string // of the table of package ops
+	force     bool
+	done      string // what to say when it went well, after the name of the box
+	next      string // what to do then
+	cancel    string // what a cancel does to what it has done so far
+	ask       func(m *model) *question
 }
 
-func verbs() []verb {
-	return []verb{
-		{
-			binding: binding{id: "create", keys: []string{"c"}, label: "create", in: onFirst | onDashboard,
-				effect: "make the box: data disk, VM and all software, proven healthy",
-				words:  "make new install begin setup init", why: whyNotCreate},
-			done:  "is running",
-			next:  "w signs in (◦), a works in it",
-			undo:  "Exactly what it has made so far is removed again. What was downloaded whole stays in the cache.",
-			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Create(ctx, sink) },
-		},
-		{
-			binding: binding{id: "start", keys: []string{"s"}, label: "start", rank: 3, in: withBox,
-				effect: "boot the box and start what is applied to it; installs nothing",
-				words:  "boot run up power on launch", why: whyNotStart},
-			done:  "is running",
-			next:  "enter goes on; a then works in it",
-			undo:  "A VM that is still booting is stopped again. Nothing in the box is lost.",
-			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Start(ctx, sink) },
-		},
-		{
-			binding: binding{id: "stop", keys: []string{"S"}, label: "stop", rank: 9, in: withBox,
-				effect: "stop the services, sync the data disk, stop the VM",
-				words:  "halt shutdown power off down", why: whyNotStop},
-			done: "is stopped",
-			next: "enter goes on; s starts it again",
-			undo: "Services that were stopped are started again.",
-			ask: func(m *model) *question {
-				return confirm("Stop "+m.name()+"?", "What runs in it ends; everything on its disks stays.")
-			},
-			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Stop(ctx, false, sink) },
-		},
-		{
-			binding: binding{id: "force-stop", keys: []string{"K"}, label: "stop by force", in: withBox,
-				effect: "cut the VM off without asking it: for a box that no longer answers",
-				words:  "kill hang hung broken", why: whyNotStop},
-			done: "is stopped",
-			next: "enter goes on; s starts it again",
-			undo: "There is nothing to undo.",
-			ask: func(m *model) *question {
-				return confirm("Cut "+m.name()+" off?", "The box is not asked: what it has not written to its disks yet is lost. "+
-					"For a box that no longer answers.")
-			},
-			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Stop(ctx, true, sink) },
-		},
-		{
-			binding: binding{id: "destroy", keys: []string{"X"}, label: "destroy", in: onDashboard,
-				effect: "remove the box with all that is in it; asks for its name",
-				words:  "delete remove erase wipe purge uninstall", why: whyNotDestroy},
-			done:  "is gone",
-			next:  "enter goes on; what was downloaded is kept",
-			undo:  "What is removed already stays removed; destroying it again ends it.",
-			ask:   func(m *model) *question { return m.byName() },
-			begin: func(ctx context.Context, b Box, sink ops.Sink) error { return b.Destroy(ctx, sink) },
-		},
+// offer is where the dashboard offers an operation. All else that it says of one is in the table of package ops.
+type offer struct {
+	operation string
+	key       string
+	in        place
+	rank      int    // in the footer, as in binding
+	forced    string // label of the forced variant; empty: it is not forced
+}
+
+// offers are the operations that the dashboard offers: a new one is a row here.
+var offers = []offer{
+	{operation: "create", key: "c", in: onFirst | onDashboard},
+	{operation: "start", key: "s", in: withBox, rank: 3},
+	{operation: "stop", key: "S", in: withBox, rank: 9},
+	{operation: "stop", key: "K", in: withBox, forced: "force stop"},
+	{operation: "restart", key: "R", in: withBox},
+	{operation: "destroy", key: "X", in: onDashboard},
+}
+
+func verbs() (all []verb) {
+	for _, f := range offers {
+		o, _ := ops.OperationNamed(f.operation)
+		all = append(all, f.verb(o))
 	}
+	return all
 }
 
-// bindings of the verbs: each asks first, if it has to.
+func (f offer) verb(o ops.Operation) verb {
+	v := verb{operation: o.Name, done: o.Done, next: nextKeys(o), cancel: o.Cancel,
+		binding: binding{id: o.Name, keys: []string{f.key}, label: o.Name, rank: f.rank, in: f.in, effect: o.Effect, words: o.Words, why: whyNot(o.Needs)}}
+	text := o.Ask
+	switch {
+	case f.forced != "":
+		v.force, v.id, v.label = true, strings.ReplaceAll(f.forced, " ", "-"), f.forced
+		v.effect, v.words, v.cancel, text = o.Force.Effect, o.Force.Words, o.Force.Cancel, o.Force.Ask
+	case o.Destructive:
+		v.force = true // its name was typed out
+		v.effect += "; asks for its name"
+		v.ask = func(m *model) *question { return m.byName(o) }
+		return v
+	}
+	if text != "" {
+		v.ask = func(m *model) *question {
+			return confirm(strings.ToUpper(v.label[:1])+v.label[1:]+" "+m.name()+"?", text)
+		}
+	}
+	return v
+}
+
+// hasVerb tells whether the dashboard offers an operation.
+func hasVerb(operation string) bool {
+	return slices.ContainsFunc(offers, func(f offer) bool { return f.operation == operation })
+}
+
+// keyOfVerb names the bindings that do what a verb of the command line does, where they are called otherwise.
+var keyOfVerb = map[string]string{"login": "sign-in", "ssh": "attach"}
+
+// nextKeys are the keys for what to do after an operation.
+func nextKeys(o ops.Operation) string {
+	var parts []string
+	for _, next := range o.Next {
+		id := next.Verb
+		if other, ok := keyOfVerb[id]; ok {
+			id = other
+		}
+		for _, f := range offers {
+			if f.operation == id && f.forced == "" {
+				parts = append(parts, f.key+" "+next.To)
+			}
+		}
+		if i := slices.IndexFunc(viewBindings(), func(b binding) bool { return b.id == id }); i >= 0 {
+			parts = append(parts, viewBindings()[i].keys[0]+" "+next.To)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// whyNot tells for a need why the box does not meet it.
+func whyNot(need ops.Need) func(m *model) string {
+	switch need {
+	case ops.NeedsNoBox:
+		return whyNotCreate
+	case ops.NeedsStopped:
+		return whyNotStart
+	case ops.NeedsRunning:
+		return whyNotStop
+	}
+	return whyNotDestroy
+}
+
+// verbBindings are the bindings of the verbs: each asks first, if it has to.
 func verbBindings() (all []binding) {
 	for _, v := range verbs() {
 		b, v := v.binding, v
@@ -99,8 +132,8 @@ func whyBusy(m *model) string {
 	if m.running() {
 		return m.op.verb.id + " is under way: o shows it"
 	}
-	if busy := m.status().Busy; strings.HasSuffix(busy, "under way") {
-		return "another hermes-box is at work: " + busy
+	if st := m.status(); st.Underway != nil && st.Underway.Running {
+		return "another hermes-box is at work: " + st.Busy
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func verbOf(name string) verb {
 	if i := slices.IndexFunc(all, func(v verb) bool { return v.id == name }); i >= 0 {
 		return all[i]
 	}
-	return verb{binding: binding{id: name}, done: "has had its " + name, next: "enter goes on"}
+	return verb{binding: binding{id: name}, done: name + " is finished"}
 }
 
 // unwatch ends looking at an operation that has left the screen, or whose process is gone.

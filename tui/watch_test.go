@@ -35,7 +35,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 		events []ops.Event
 		want   []string
 	}{
-		{"well", []ops.Event{plan, started, done, {Time: noon, Kind: ops.Finished}}, []string{"create done", "✓ make the VM", "main is running"}},
+		{"well", []ops.Event{plan, started, done, {Time: noon, Kind: ops.Finished}}, []string{"create done", "✓ make the VM", "main is ready"}},
 		{"badly", []ops.Event{plan, started, {Time: noon, Kind: ops.Failed, Step: "vm", Error: "no room"}, {Time: noon, Kind: ops.Finished, Error: "no room is left"}},
 			[]string{"create failed", "✗ make the VM", "no room is left"}},
 		{"killed", []ops.Event{plan, started}, []string{"create failed", "create was cut off: its process (pid 4194304) is gone"}},

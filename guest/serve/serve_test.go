@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hermes-box/guest"
+	"hermes-box/guest/durable"
 	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/simulate"
@@ -20,7 +21,7 @@ import (
 // blank is a guest in a directory, never started.
 func blank(t *testing.T) *guest.Guest {
 	root := t.TempDir()
-	return &guest.Guest{Root: root, Machine: simulate.Open(root)}
+	return &guest.Guest{Tree: durable.Tree{Root: root}, Machine: simulate.Open(root)}
 }
 
 // call runs one verb as the program would, over pipes and a guest in a directory, as root.
@@ -124,7 +125,7 @@ func TestRefusesWithoutBox(t *testing.T) {
 type broken struct{ guest.Machine }
 
 func TestPanicIsAnError(t *testing.T) {
-	status, stdout, stderr := call(t, &guest.Guest{Root: t.TempDir(), Machine: broken{}}, "", "hello")
+	status, stdout, stderr := call(t, &guest.Guest{Tree: durable.Tree{Root: t.TempDir()}, Machine: broken{}}, "", "hello")
 	m := last(t, stdout)
 	if status != 1 || m.Error == nil || !strings.Contains(m.Error.Message, "panicked") || !strings.Contains(stderr, "goroutine") {
 		t.Errorf("%d %s", status, stdout)

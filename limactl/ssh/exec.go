@@ -172,7 +172,7 @@ func (c *Client) session(ctx context.Context, instance string, e Exec, s *sessio
 		}
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("ssh: %w", err)
+		return child.HostError(program, fmt.Errorf("ssh: %w", err), "")
 	}
 	finished := make(chan struct{})
 	if stdin != nil {

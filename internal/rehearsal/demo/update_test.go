@@ -87,7 +87,7 @@ func TestEveryReleaseCanBeApplied(t *testing.T) {
 	}
 	for _, release := range []string{"demo-1", "demo-2", "demo-1"} {
 		tx, objects := transaction(t, d, release)
-		if _, err := g.Receive(t.Context(), objects); err != nil {
+		if _, err := g.Objects().Receive(t.Context(), objects); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := g.Apply(t.Context(), tx); err != nil {

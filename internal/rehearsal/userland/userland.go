@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hermes-box/guest"
+	"hermes-box/guest/durable"
 	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/guest/serve"
@@ -99,7 +100,7 @@ func (m Machine) pause(ctx context.Context, usual time.Duration) {
 // open gives the machine to the engine.
 func (m Machine) open() *guest.Guest {
 	sys := simulate.Open(m.Root)
-	g := &guest.Guest{Root: m.Root, Machine: sys, Helper: m.path(protocol.HelperPath), Now: m.now}
+	g := &guest.Guest{Tree: durable.Tree{Root: m.Root}, Machine: sys, Helper: m.path(protocol.HelperPath), Now: m.now}
 	sys.Full = m.fault("low-disk")
 	sys.Crashes = func(unit string) bool { return unit == "executor.service" && m.fault("health-fails") }
 	if m.fault("extra-tool") {

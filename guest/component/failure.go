@@ -1,0 +1,40 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hermes-box/guest/machine"
+	"hermes-box/guest/protocol"
+)
+
+// Failure gives an error the component and the phase in which it happened, a code if it has none, and the output of the
+// program that failed.
+func Failure(err error, component, phase string) *protocol.Error {
+	e := &protocol.Error{Code: "external_failed", Message: fmt.Sprintf("%s: %s: %v", component, phase, err)}
+	var known *protocol.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		e.Code = "interrupted"
+	case errors.As(err, &known):
+		e.Code, e.Hint = known.Code, known.Hint
+	case phase == protocol.PhaseSmoke || phase == protocol.PhaseHealth:
+		e.Code = "health_failed"
+	}
+	e.Component, e.Phase, e.Output = component, phase, OutputOf(err)
+	return e
+}
+
+// OutputOf returns the last lines of the program or the service whose failure is in err.
+func OutputOf(err error) string {
+	var known *protocol.Error
+	var exit *machine.ExitError
+	switch {
+	case errors.As(err, &known) && known.Output != "":
+		return known.Output
+	case errors.As(err, &exit):
+		return exit.Output
+	}
+	return ""
+}
