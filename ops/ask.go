@@ -61,7 +61,10 @@ func noHelper(verb string, err error, stderr string) error {
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) && (exit.Status == 127 || exit.Status == 126) {
 		return fault.New(fault.HealthFailed, "the box has no helper to answer %q", verb).
-			Hint("hermes-box doctor")
+			Hint("hermes-box start puts it there")
+	}
+	if exit != nil && exit.Status == 2 { // it does not know the verb
+		return otherVersion(0)
 	}
 	if said := lastLines(strings.TrimSpace(stderr), 3); said != "" {
 		return fault.New(fault.ExternalFailed, "%s in the box: %w: %s", verb, err, said)
@@ -84,12 +87,15 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 			continue
 		}
 		var m protocol.Message
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.DisallowUnknownFields()
 		cut := err != nil // the connection ended within the line
-		if err := decodeAnswer(line, &m); err != nil {
+		if err := dec.Decode(&m); err != nil {
 			if cut {
 				return errNoAnswer
 			}
-			return otherVersion(err)
+			return fault.New(fault.ExternalFailed, "the answer of the helper in the box: %w", err).
+				Hint("hermes-box start replaces the helper of another version")
 		}
 		switch {
 		case m.Event != nil:
@@ -101,35 +107,30 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 			sanitize.Value(m.Error)
 			return guestError(m.Error)
 		default:
-			if result == nil {
-				return nil
-			}
-			if err := decodeAnswer(m.Result, result); err != nil {
-				return otherVersion(err)
-			}
-			sanitize.Value(result)
-			return nil
+			return readResult(m.Result, result)
 		}
 	}
 }
 
-// decodeAnswer decodes one JSON value. Unknown fields and anything after the value are errors: the helper in the box and this
-// program are of one version, or the answer cannot be trusted.
-func decodeAnswer(data []byte, into any) error {
+// readResult decodes a result. One that says that it is of another version, or has fields that this version does not
+// know, is refused.
+func readResult(data json.RawMessage, result any) error {
+	if result == nil {
+		return nil
+	}
+	var of struct{ Protocol int }
+	_ = json.Unmarshal(data, &of)
+	if of.Protocol != 0 && of.Protocol != protocol.Version {
+		return otherVersion(of.Protocol)
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
+	if err := dec.Decode(result); err != nil {
+		return fault.New(fault.ExternalFailed, "the answer of the helper in the box: %w", err).
+			Hint("hermes-box start replaces the helper of another version")
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more after the JSON value")
-	}
+	sanitize.Value(result)
 	return nil
-}
-
-func otherVersion(err error) error {
-	return fault.New(fault.ExternalFailed, "the box runs another version's helper: %w", err).
-		Hint("hermes-box stop, then hermes-box start")
 }
 
 // maxAnswer is far more than the helper has to say in a line, bytes.
