@@ -195,7 +195,7 @@ func TestStatusOfAStoppedBox(t *testing.T) {
 	}
 	out, _, err = m.run("status", "--json")
 	st := decode[ops.Status](t, out).Result
-	if err != nil || st.Guest == nil || st.Guest.DataUUID != "u" || len(st.Components) != 1 || st.Components[0].Previous != "0.9.0" || st.Components[0].Said != "healthy" || st.Ports.Executor == 0 {
+	if err != nil || st.Guest == nil || st.Guest.DataUUID != "u" || len(st.Components) != 1 || st.Components[0].Previous != "0.9.0" || st.Components[0].Last != "healthy" || st.Ports.Executor == 0 {
 		t.Errorf("%v %s", err, out)
 	}
 	if strings.Contains(out, "schema: 1") || strings.Count(out, "codex") != 1 {

@@ -216,7 +216,7 @@ func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.
 		Stdin: bytes.NewReader(data), Stdout: out, Stderr: &stderr,
 	})
 	if err != nil && ctx.Err() == nil {
-		return noHelper(protocol.VerbLogs, err, stderr.String())
+		return b.unreached(ctx, noHelper(protocol.VerbLogs, err, stderr.String()))
 	}
 	return ctx.Err()
 }

@@ -14,10 +14,11 @@ import (
 // the terminal's own description first, where it does not know it yet; where that fails, the box falls back to
 // xterm-256color and says so. All of it is one round trip before the one that attaches.
 func (b *Box) Attach(ctx context.Context) (*exec.Cmd, error) {
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return nil, err
 	}
-	return b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")))
+	c, err := b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")))
+	return c, b.unreached(ctx, err)
 }
 
 // knownTerminals are in every guest's own terminfo.

@@ -31,7 +31,6 @@ func (b *Box) create(ctx context.Context, sink Sink) (*Created, error) {
 	if err != nil {
 		return nil, c.afterwards(err)
 	}
-	b.remember(c.result.Status)
 	return c.result, nil
 }
 
@@ -53,6 +52,9 @@ type creation struct {
 
 func (c *creation) plan(context.Context) (Plan, error) {
 	if c.Record != nil {
+		if c.Record.Ready && c.Lima.Peek(c.Record.Instance) == limactl.Absent {
+			return Plan{}, fault.New(fault.AlreadyExists, "%w", c.vmGone()).Hint("%s", fault.HintOf(c.vmGone()))
+		}
 		return Plan{}, fault.New(fault.AlreadyExists, "box %q exists already", c.Name()).
 			Hint("hermes-box start starts it; hermes-box status shows it")
 	}

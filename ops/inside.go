@@ -17,6 +17,7 @@ import (
 
 // insideChecks look into a running box; one status serves them all.
 type insideChecks struct {
+	off bool // nothing of the VM runs
 	*Box
 	status       *protocol.Status
 	begun, ended time.Time // of the round trip that brought it
@@ -45,25 +46,19 @@ func (in *insideChecks) checkVM(ctx context.Context) Check {
 	if err != nil {
 		return unknown(err, in.Lima.CommandLine("list"))
 	}
-	switch vm.State {
-	case limactl.Running:
+	in.off = off(vm)
+	switch {
+	case gone(vm):
+		lost := in.vmGone()
+		return fail(lost.Error(), fault.HintOf(lost))
+	case vm.State == limactl.Running:
 		return pass("running")
-	case limactl.Stopped:
+	case vm.State == limactl.Stopped:
 		return warn("stopped", "hermes-box start")
-	case limactl.Starting:
+	case vm.State == limactl.Starting:
 		return warn("starting: "+vm.Cause, "wait a minute, then hermes-box doctor")
-	case limactl.Absent:
-		return fail("the VM is gone", in.keepData())
 	}
-	if vm.Left {
-		return fail("the VM is gone: "+vm.Cause, in.keepData())
-	}
-	return fail(string(vm.State)+": "+vm.Cause, "hermes-box stop --force, then hermes-box start")
-}
-
-// keepData is the advice where there is no VM: nothing brings it back, and the data is still there.
-func (in *insideChecks) keepData() string {
-	return "the data is on disk " + in.Record.Disk + ": do not destroy the box if you need it"
+	return fail(string(vm.State)+": "+vm.Cause, "hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
 }
 
 func (in *insideChecks) checkAnswer(ctx context.Context) Check {
@@ -172,7 +167,7 @@ func (in *insideChecks) checkDNS(ctx context.Context) Check {
 	guestErr := in.Lima.Exec(ctx, in.Record.Instance, ssh.Exec{Args: []string{"getent", "hosts", name}})
 	switch {
 	case hostErr == nil && guestErr != nil:
-		return fail(name+" resolves here but not in the box", "hermes-box stop, then hermes-box start")
+		return fail(name+" resolves here but not in the box", "hermes-box restart")
 	case hostErr != nil:
 		return warn("this machine cannot resolve "+name, "connect this machine to the internet")
 	}

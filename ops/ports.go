@@ -54,9 +54,9 @@ func (p Port) Problem() string {
 func (p Port) Repair() string {
 	switch p.State {
 	case PortTaken:
-		return "stop that program, then hermes-box stop and hermes-box start"
+		return "stop that program, then hermes-box restart"
 	case PortNotForwarded:
-		return "hermes-box stop, then hermes-box start"
+		return "hermes-box restart"
 	case PortNotListening:
 		return "hermes-box logs " + logName(p.Service)
 	case PortUnknown:

@@ -34,7 +34,7 @@ func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*Exec
 	}
 	var linked protocol.ExecutorLinked
 	err := b.change(ctx, "setup", false, sink, func(ctx context.Context) (Plan, error) {
-		if err := b.running(ctx); err != nil {
+		if err := b.reachable(ctx); err != nil {
 			return Plan{}, err
 		}
 		return Plan{Steps: []Step{

@@ -87,12 +87,12 @@ func SignInIDs() (ids []string) {
 // SignIns asks a running box which steps are done: one round trip, in which the agents are asked themselves. Nothing
 // is remembered and nothing is changed, but that the helper of another version of this program is replaced.
 func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return nil, err
 	}
 	var told protocol.SignedIn
 	if err := b.askUpgrading(ctx, protocol.VerbSignedIn, nil, &told, nil); err != nil {
-		return nil, err
+		return nil, b.unreached(ctx, err)
 	}
 	byName := map[string]protocol.SignIn{}
 	for _, s := range told.SignIns {
@@ -160,13 +160,14 @@ func KnownSignIn(id string) error {
 // SignInCommand is the command that hands this terminal to the program of a step with a Command, in the box. It is
 // not started: the caller sets Stdin, Stdout and Stderr to the terminal. It is refused while the clock of the box is wrong.
 func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.checkSkew(ctx); err != nil {
 		return nil, err
 	}
-	return b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")), s.Command...)
+	c, err := b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")), s.Command...)
+	return c, b.unreached(ctx, err)
 }
 
 // SignInEnded does what is left to do when the program of a step has ended: Hermes reads some of what its setup writes

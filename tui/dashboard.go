@@ -8,7 +8,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/lock"
 	"hermes-box/tui/widget"
@@ -241,7 +240,7 @@ func (m *model) remark(c ops.ComponentStatus) string {
 	if c.Service == "active" && c.Since > 0 {
 		up = "up " + widget.Age(time.Duration(c.Since)*time.Second)
 	}
-	if c.State == "drifted" || c.Detail == "" {
+	if c.Detail == "" {
 		return up
 	}
 	return widget.Clean(c.Detail)
@@ -249,17 +248,19 @@ func (m *model) remark(c ops.ComponentStatus) string {
 
 // componentState is the state of a component; of one in a box that has not been asked yet, the one it had.
 func (m *model) componentState(c ops.ComponentStatus) string {
-	st := m.status()
-	if st.Live || st.State == string(limactl.Stopped) || st.Guest == nil || c.State == "drifted" {
-		return stateSign(m.theme, c.State)
+	var state string
+	switch {
+	case c.State != ops.NotAsked || c.Last == "":
+		state = stateSign(m.theme, c.State)
+	case c.Last == protocol.SetupRequired:
+		state = m.theme.Dim.Render("○ had no login")
+	default:
+		state = m.theme.Dim.Render("○ was " + c.Last)
 	}
-	switch c.Said {
-	case "":
-		return stateSign(m.theme, c.State)
-	case protocol.SetupRequired:
-		return m.theme.Dim.Render("○ had no login")
+	if hasDrifted(c) {
+		state += m.theme.Warn.Render(" ↑")
 	}
-	return m.theme.Dim.Render("○ was " + c.Said)
+	return state
 }
 
 // selected is the component that is marked; false if there is none.

@@ -94,13 +94,13 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 	}
 	desired := m.wanted(c.Name)
 	fact("desired", c.Desired)
-	if c.State == "unknown" {
+	if c.State == ops.NotAsked && c.Last == "" {
 		fact("applied", "not known: the box has not answered yet")
 	} else {
 		fact("applied", or(c.Applied, "nothing"))
 	}
-	if c.Said != "" {
-		running := SignOf(c.Said).Word
+	if c.Last != "" {
+		running := SignOf(c.Last).Word
 		switch {
 		case !st.Live && st.State == string(limactl.Stopped):
 			running = "not running; it was: " + running
@@ -119,7 +119,8 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 	}
 	if hasDrifted(c) {
 		fact("drift", m.cost(c))
-	} else {
+	}
+	if c.Detail != "" {
 		fact("says", c.Detail)
 	}
 	fact("probe", probes[c.Name])
@@ -150,8 +151,8 @@ func (m *model) aboutComponent(c ops.ComponentStatus, w int, digest func(string)
 // cost says what meeting the drift of a component takes.
 func (m *model) cost(c ops.ComponentStatus) string {
 	text := "the lock says " + or(c.Desired, "none")
-	if c.State == "drifted" && strings.Contains(c.Detail, " ") { // a word alone names the kind, which is seen
-		text += " (" + c.Detail + ")"
+	if strings.Contains(c.Drift, " ") { // a word alone names the kind, which is seen
+		text += " (" + c.Drift + ")"
 	}
 	if d := m.wanted(c.Name); d != nil {
 		var total int64

@@ -11,7 +11,7 @@ import (
 
 // hasDrifted is whether something else is applied than the lock says.
 func hasDrifted(c ops.ComponentStatus) bool {
-	return c.State == "drifted" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
+	return c.Drift != "" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
 }
 
 // driftView sets the lock against what is applied: exactly h lines of w cells.

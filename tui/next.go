@@ -60,7 +60,7 @@ func (m *model) suggestions() []suggestion {
 	}
 	rest, room := all, max(1, most-len(urgent)-len(all)) // signing in is many steps: it leaves room for the rest
 	for _, c := range st.Components {
-		if st.Live && c.Said == protocol.SetupRequired && room > 0 { // also of one that has drifted
+		if st.Live && c.Last == protocol.SetupRequired && room > 0 { // also of one that has drifted
 			urgent = append(urgent, suggestion{text: "sign in to " + product(c.Name), id: "sign-in", step: c.Name})
 			room--
 		}
