@@ -18,16 +18,6 @@ func confirm(title, text string) *question {
 	return &question{Dialog: widget.Dialog{Title: title, Text: text, Yes: "yes", No: "no"}}
 }
 
-// byName is the question that only the name of the box answers.
-func (m *model) byName() *question {
-	q := &question{Dialog: widget.Dialog{Title: "Destroy " + m.name(), Yes: "destroy", No: "keep it",
-		Text: "Lost: the VM and the data disk with everything on it: work, logins, the agents' memory.\n" +
-			"Kept: " + m.known.Config + ", the lock, downloaded software, logs.\n" +
-			"There is no verified backup of it.\n\nType the name of the box to destroy it."}}
-	q.TypeName(m.name())
-	return q
-}
-
 // answer gives a key to the question.
 func (m *model) answer(k tea.KeyPressMsg) tea.Cmd {
 	q := m.dialog
