@@ -23,8 +23,8 @@ type about struct {
 func (a *app) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Args: cobra.NoArgs,
-		Short: "print the version of hermes-box",
-		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
+		Short: "print the version of hermes-box", Annotations: map[string]string{anyBox: "yes"},
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
 	}
 }
 

@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 
@@ -15,6 +12,7 @@ import (
 
 	"hermes-box/assets"
 	"hermes-box/internal/rehearsal/demo"
+	"hermes-box/internal/runas"
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/config"
@@ -31,6 +29,7 @@ type app struct {
 	json, events, quiet bool
 	color               string
 	demo                bool
+	mirrors             []string // of create
 
 	rehearsal *demo.Demo // with --demo, once it is open
 
@@ -41,6 +40,8 @@ type app struct {
 	remote  bool        // the exit status is that of a command in the box
 	helpErr error       // of help, which cobra lets return none
 	box     string
+
+	commands boxCommands // what typed looks for
 }
 
 // rawOutput marks commands whose stdout is not ours to wrap in JSON.
@@ -72,8 +73,11 @@ func (a *app) host() (*ops.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := needHome(); err != nil {
+		return nil, err
+	}
 	if !testOnlyStayRoot {
-		if err := limactl.Demote(dir); err != nil {
+		if err := runas.Owner(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -91,29 +95,6 @@ func (a *app) host() (*ops.Host, error) {
 		Helper:    helper,
 		AfterStep: testOnlyAfterStep,
 	}, nil
-}
-
-// homeDir is HERMES_BOX_HOME, or .hermes-box in the home directory; for root it is that of the user hermes-box
-// where there is one, since Lima refuses root.
-func homeDir() (string, error) {
-	if dir := os.Getenv("HERMES_BOX_HOME"); dir != "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return "", fmt.Errorf("HERMES_BOX_HOME %q: %w", dir, err)
-		}
-		return abs, nil
-	}
-	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		if u, err := user.Lookup(limactl.ServiceUser); err == nil {
-			return filepath.Join(u.HomeDir, ".hermes-box"), nil
-		}
-	}
-	home, err := os.UserHomeDir()
-	if err != nil || home == "" {
-		return "", fault.New(fault.PreflightFailed, "there is no home directory: $HOME is empty").
-			Hint("set HERMES_BOX_HOME to a directory of your own")
-	}
-	return filepath.Join(home, ".hermes-box"), nil
 }
 
 // openBox reads what the command works on.

@@ -20,8 +20,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
 )
 
 // Exit statuses.
@@ -35,6 +36,7 @@ const (
 
 // Main runs one command to its end and returns the exit status of the process.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	store.WrittenBy = Version
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	text := &keeper{Writer: stdout} // of cobra's own
 	ctx, stop := a.signals()
@@ -50,7 +52,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	interrupted := ctx.Err() != nil
-	var exit *limactl.ExitError
+	var exit *ssh.ExitError
 	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
 	}
@@ -172,7 +174,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo: the whole product with no VM and no network")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
 	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})
-	root.AddCommand(a.create(), a.start(), a.stop(), a.destroy(),
+	root.AddCommand(a.create(), a.start(), a.stop(), a.restart(), a.destroy(),
 		a.ssh(), a.exec(), a.open(), a.login(), a.setup(),
 		a.status(), a.logs(), a.doctor(),
 		a.version(), a.man())

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hermes-box/limactl"
+	"hermes-box/internal/terminal"
 	"hermes-box/ops/fault"
 	"hermes-box/tui"
 	"hermes-box/tui/widget"
@@ -89,7 +89,7 @@ func (a *app) signIn(ctx context.Context, step string) error {
 	c.WaitDelay = 2 * time.Second
 	a.lent.Store(true)
 	defer a.lent.Store(false)
-	return limactl.Lend(c)
+	return terminal.RunOnTerminal(c)
 }
 
 // browse has the browser of this machine show an address.

@@ -93,8 +93,8 @@ func TestDashboardDestroysByName(t *testing.T) {
 	m.finished()
 	d := m.dashboard("▸ node")
 	d.Type("X", "Destroy main")
-	d.Type(enter, "the name is main")
-	d.Type("mian"+enter, "that is not its name")
+	d.Type(enter, "type main")
+	d.Type("mian"+enter, "! type main")
 	d.Type(ctrlU+"main"+enter, "✓ main is gone")
 	m.nothing()
 	d.Type(ctrlC) // q would be taken for a key in flight

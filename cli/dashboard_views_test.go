@@ -22,7 +22,7 @@ func TestDashboardReachesEveryView(t *testing.T) {
 		{"?", "help", "type to search"},
 		{"X", "destroy", "Type the name of the box"},
 		{"S", "stop", "Stop main?"},
-		{"K", "stop by force", "Cut main off?"},
+		{"K", "force stop", "Force stop main?"},
 		{"w", "sign in", "Sign in to box main"},
 		{"a", "attach", "agent@demo:workspace$"},
 	} {

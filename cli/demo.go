@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"hermes-box/internal/rehearsal/demo"
 	"hermes-box/limactl"
@@ -19,6 +18,11 @@ func (a *app) openDemo() (*demo.Demo, error) {
 	}
 	if a.configFlag != "" {
 		return nil, fault.New(fault.InvalidInput, "--demo and --config exclude each other: a demo has a config of its own").Hint("leave --config out")
+	}
+	if dir := os.Getenv(demo.DirVariable); dir != "" {
+		if err := absolute(demo.DirVariable, dir); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := demo.Dir()
 	if err != nil {
@@ -43,7 +47,7 @@ func (a *app) demoHost() (*ops.Host, error) {
 	}
 	return &ops.Host{
 		Dir:       d.Home,
-		Lima:      limactl.New(limactl.Config{Home: filepath.Join(d.Home, "lima"), Log: ops.CommandLog(d.Home), Accel: d.Acceleration}),
+		Lima:      limactl.New(limactl.Config{Program: filepath.Join(d.Bin, "limactl"), Home: filepath.Join(d.Home, "lima"), Log: ops.CommandLog(d.Home), Accel: d.Acceleration}),
 		Mirrors:   []string{d.Mirror},
 		Helper:    demo.Helper,
 		AfterStep: testOnlyAfterStep,
@@ -58,21 +62,10 @@ func (a *app) firstDemo(ctx context.Context) error {
 	}
 	a.note("demo: no VM is made, and nothing outside of " + a.rehearsal.Dir)
 	sink, end := a.sink()
-	_, err = b.Create(ctx, sink)
+	_, err = b.Do(ctx, "create", false, sink)
 	end()
 	if fault.CodeOf(err) == fault.Busy { // somebody else makes it: this one looks on
 		return nil
 	}
 	return err
-}
-
-// ours are the commands of this program in a text for people.
-var ours = regexp.MustCompile(`\bhermes-box (create|start|stop|destroy|ssh|exec|open|status|logs|doctor|setup|login|update|rollback|backup|restore|rebuild|key|lock|--help|[a-z]+ --help)\b`)
-
-// typed is a text for people in which every command of ours is as it has to be typed here.
-func (a *app) typed(text string) string {
-	if !a.demo {
-		return text
-	}
-	return ours.ReplaceAllString(text, "hermes-box --demo $1")
 }

@@ -8,131 +8,98 @@ import (
 	"hermes-box/ops"
 )
 
-func (a *app) create() *cobra.Command {
-	var mirrors []string
+// operation is the verb of an operation of the table; show prints its result.
+func operation[R any](a *app, name string, show func(*printer, *ops.Box, R)) *cobra.Command {
+	o, ok := ops.OperationNamed(name)
+	if !ok {
+		panic("no operation " + name)
+	}
+	force := false
 	cmd := &cobra.Command{
-		Use: "create", GroupID: "box", Args: cobra.NoArgs,
-		Short: "make the box: data disk, VM and all software, proven healthy",
-		Long: `Make the box that hermes-box.yaml and hermes-box.lock describe.
-
-Nothing is made before this machine has been checked. If anything fails, or at ctrl-c, exactly what was
-made is removed again; artifacts that came in whole stay in the cache, so that the next try is faster.`,
-		Example: "  hermes-box create\n  hermes-box create --mirror /media/artifacts",
+		Use: o.Name, GroupID: "box", Args: cobra.NoArgs,
+		Short: o.Effect, Long: o.Long,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := a.openBox()
 			if err != nil {
 				return err
 			}
-			b.Mirrors = append(b.Mirrors, mirrors...)
+			b.Mirrors = append(b.Mirrors, a.mirrors...)
 			sink, end := a.sink()
-			made, err := b.Create(cmd.Context(), sink)
+			result, err := b.Do(cmd.Context(), o.Name, force, sink)
 			end()
 			if err != nil {
 				return err
 			}
-			return a.result("create", made, func(p *printer) {
-				p.line("%s box %s is running", p.green("✓"), p.bold(b.Name()))
-				components(p, made.Status)
-				p.line("")
-				p.line("work in it:  hermes-box ssh")
-				p.line("executor:    http://127.0.0.1:%d/", b.Ports().Executor)
-				p.line("sign in:     hermes-box login")
-			})
+			return a.result(o.Name, result, func(p *printer) { show(p, b, result.(R)) })
 		},
 	}
-	cmd.Flags().StringArrayVar(&mirrors, "mirror", nil, "directory or base URL to ask first for artifacts, by digest")
+	if o.Force != nil {
+		cmd.Flags().BoolVar(&force, "force", false, o.Force.Help)
+	}
+	return cmd
+}
+
+// done says that an operation went well, in the words of the table.
+func (p *printer) done(name string, b *ops.Box) {
+	o, _ := ops.OperationNamed(name)
+	p.line("%s box %s %s", p.green("✓"), p.bold(b.Name()), o.Done)
+}
+
+func (a *app) create() *cobra.Command {
+	cmd := operation(a, "create", func(p *printer, b *ops.Box, made *ops.Created) {
+		p.done("create", b)
+		components(p, made.Status)
+		p.line("")
+		o, _ := ops.OperationNamed("create")
+		for _, next := range o.Next {
+			p.line("%-12s hermes-box %s", next.To+":", next.Verb)
+		}
+		p.line("%-12s http://127.0.0.1:%d/", "executor:", b.Ports().Executor)
+	})
+	cmd.Example = "  hermes-box create\n  hermes-box create --mirror /media/artifacts"
+	cmd.Flags().StringArrayVar(&a.mirrors, "mirror", nil, "directory or base URL to ask first for artifacts, by digest")
 	return cmd
 }
 
 func (a *app) start() *cobra.Command {
-	return &cobra.Command{
-		Use: "start", GroupID: "box", Args: cobra.NoArgs,
-		Short: "boot the box and start what is applied to it",
-		Long:  "Boot the box and start what is applied to it. Nothing is ever installed by start; drift is reported.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.openBox()
-			if err != nil {
-				return err
-			}
-			sink, end := a.sink()
-			run, err := b.Start(cmd.Context(), sink)
-			end()
-			if err != nil {
-				return err
-			}
-			return a.result("start", run, func(p *printer) {
-				if run.Already {
-					p.line("box %s runs already and is healthy", p.bold(b.Name()))
-				} else {
-					p.line("%s box %s is running", p.green("✓"), p.bold(b.Name()))
-				}
-				drift(p, run.Drift)
-			})
-		},
-	}
+	return operation(a, "start", func(p *printer, b *ops.Box, run *ops.Run) {
+		if run.Already {
+			p.line("box %s runs already and is healthy", p.bold(b.Name()))
+		} else {
+			p.done("start", b)
+		}
+		drift(p, run.Drift)
+	})
 }
 
 func (a *app) stop() *cobra.Command {
-	var force bool
-	cmd := &cobra.Command{
-		Use: "stop", GroupID: "box", Args: cobra.NoArgs,
-		Short: "stop the services, sync the data disk, stop the VM",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.openBox()
-			if err != nil {
-				return err
-			}
-			sink, end := a.sink()
-			run, err := b.Stop(cmd.Context(), force, sink)
-			end()
-			if err != nil {
-				return err
-			}
-			return a.result("stop", run, func(p *printer) {
-				if run.Already {
-					p.line("box %s is stopped already", p.bold(b.Name()))
-				} else {
-					p.line("%s box %s is stopped", p.green("✓"), p.bold(b.Name()))
-				}
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&force, "force", false, "do not ask the guest: for a box that no longer answers")
-	return cmd
+	return operation(a, "stop", func(p *printer, b *ops.Box, run *ops.Run) {
+		if run.Already {
+			p.line("box %s is stopped already", p.bold(b.Name()))
+		} else {
+			p.done("stop", b)
+		}
+	})
+}
+
+func (a *app) restart() *cobra.Command {
+	return operation(a, "restart", func(p *printer, b *ops.Box, run *ops.Run) {
+		p.done("restart", b)
+		drift(p, run.Drift)
+	})
 }
 
 func (a *app) destroy() *cobra.Command {
-	var force bool
-	cmd := &cobra.Command{
-		Use: "destroy", GroupID: "box", Args: cobra.NoArgs,
-		Short: "remove the box: its VM and its data disk",
-		Long: `Remove the box: its VM, its data disk with everything in it, and the host's record of it. Only these, by
-their exact names, are touched. Without --force a fresh verified backup must exist.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.openBox()
-			if err != nil {
-				return err
-			}
-			sink, end := a.sink()
-			gone, err := b.Destroy(cmd.Context(), force, sink)
-			end()
-			if err != nil {
-				return err
-			}
-			return a.result("destroy", gone, func(p *printer) {
-				if gone.Unfinished {
-					p.line("%s what an interrupted create of box %s had left is gone", p.green("✓"), p.bold(b.Name()))
-				} else {
-					p.line("%s box %s is gone", p.green("✓"), p.bold(b.Name()))
-				}
-				if gone.CacheBytes > 0 {
-					p.line("kept for the next create: %s of artifacts; rm -rf %s frees them", humanize.IBytes(uint64(gone.CacheBytes)), shellescape.Quote(gone.Cache))
-				}
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&force, "force", false, "destroy without a verified backup: everything in the box is lost")
-	return cmd
+	return operation(a, "destroy", func(p *printer, b *ops.Box, gone *ops.Destroyed) {
+		if gone.Unfinished {
+			p.line("%s what an interrupted create of box %s had left is gone", p.green("✓"), p.bold(b.Name()))
+		} else {
+			p.line("%s box %s is gone", p.green("✓"), p.bold(b.Name()))
+		}
+		if gone.CacheBytes > 0 {
+			p.line("kept for the next create: %s of artifacts; rm -rf %s frees them", humanize.IBytes(uint64(gone.CacheBytes)), shellescape.Quote(gone.Cache))
+		}
+	})
 }
 
 func drift(p *printer, all []ops.Drifted) {

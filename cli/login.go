@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hermes-box/limactl"
+	"hermes-box/internal/terminal"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -81,8 +81,7 @@ func (a *app) lookAtSignIns(ctx context.Context, b *ops.Box) (signIns, error) {
 	steps, err := b.SignIns(ctx)
 	over()
 	s := signIns{Steps: steps}
-	for i, step := range steps {
-		steps[i].Type, steps[i].Ask = a.typed(step.Type), a.typed(step.Ask)
+	for _, step := range steps {
 		if step.Done {
 			s.Done++
 		}
@@ -156,7 +155,7 @@ func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 		return err
 	}
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-	err = limactl.Lend(c)
+	err = terminal.RunOnTerminal(c)
 	if ctx.Err() == nil { // also one that failed may have set up something
 		sink, end := a.sink()
 		err = errors.Join(err, b.SignInEnded(ctx, step, sink))

@@ -21,31 +21,34 @@ import (
 	"hermes-box/tui"
 )
 
-// renderers make lines for people of the logs that are NDJSON.
+// renderers turn a line of the logs that are NDJSON into lines for people.
 var renderers = map[string]func(style, []byte) string{"operations": eventText, "commands": commandText}
 
 func (a *app) logs() *cobra.Command {
 	var lines int
-	var follow bool
+	var follow, raw bool
 	cmd := &cobra.Command{
 		Use: "logs [" + strings.Join(ops.LogSources, "|") + "]", GroupID: "look", Args: cobra.MaximumNArgs(1), ValidArgs: ops.LogSources,
 		Short: "show a log of the box or of what was done to it",
-		Long: `Show a log: of hermes, executor or recovery from inside the box; of the newest operation, of the commands
-that were run for it (limactl, ssh; what the dashboard asks over and over only where it failed), or of the VM's
-boot from this machine. Without a name it is that of the newest operation. --json prints those of operations and
-commands as they are kept: one JSON object a line.`,
+		Long: `Show a log. hermes, executor and recovery are logs of services in the box; boot is the console of the VM;
+operations is what the newest operation on the box did; commands lists the runs of limactl and ssh (those that
+the dashboard repeats only where they failed). Without a name it shows operations.
+
+Escape sequences and control characters are removed, since programs in the box can write anything; --raw keeps
+them. --json prints operations and commands as they are kept: one JSON object a line.`,
 		Example: "  hermes-box logs\n  hermes-box logs executor -f\n  hermes-box logs commands -n 20 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source := "operations"
 			if len(args) == 1 {
 				source = args[0]
 			}
-			render := renderers[source]
 			switch {
 			case lines < 1:
 				return fault.New(fault.InvalidInput, "--lines %d: at least 1", lines).Hint("hermes-box logs --lines 100")
-			case a.json && render == nil:
-				return fault.New(fault.InvalidInput, "logs %s does not take --json: it is no JSON", source).Hint("hermes-box logs %s", source)
+			case a.json && raw:
+				return fault.New(fault.InvalidInput, "--json and --raw exclude each other").Hint("give one of them")
+			case a.json && renderers[source] == nil:
+				return fault.New(fault.InvalidInput, "logs %s does not take --json: that log is plain text", source).Hint("hermes-box logs %s", source)
 			}
 			b, err := a.lookAtBox()
 			if err != nil {
@@ -56,13 +59,10 @@ commands as they are kept: one JSON object a line.`,
 				ctx = whileRead(ctx, a.stdout)
 			}
 			shown := &keeper{Writer: a.stdout}
-			if render == nil && isTerminal(a.stdout) {
-				render = func(_ style, line []byte) string { return sanitize.Text(string(line)) }
-			}
-			if render == nil || a.json {
+			if raw {
 				err = b.Logs(ctx, source, lines, follow, shown)
 			} else {
-				out := &lineWriter{out: shown, render: func(line []byte) string { return render(style{a.colored(a.stdout)}, line) }}
+				out := &lineWriter{out: shown, render: a.logLine(source)}
 				if err = b.Logs(ctx, source, lines, follow, out); err == nil {
 					err = out.flush()
 				}
@@ -78,10 +78,21 @@ commands as they are kept: one JSON object a line.`,
 	}
 	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines from the end")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as lines come in, until ctrl-c")
+	cmd.Flags().BoolVar(&raw, "raw", false, "pass the log through unchanged, escape sequences included")
 	return cmd
 }
 
-// whileRead ends with EPIPE once nobody reads a pipe any more: of a log that is silent no write would ever tell.
+// logLine returns how a line of a log is shown: never with anything that a terminal would act on.
+func (a *app) logLine(source string) func([]byte) string {
+	render := renderers[source]
+	if render == nil || a.json {
+		return func(line []byte) string { return sanitize.Text(string(line)) }
+	}
+	s := style{a.colored(a.stdout)}
+	return func(line []byte) string { return a.typed(render(s, line)) }
+}
+
+// whileRead ends with EPIPE once nobody reads a pipe any more: while a log is silent no write would fail.
 func whileRead(ctx context.Context, out io.Writer) context.Context {
 	f, ok := out.(*os.File)
 	if !ok {
@@ -107,18 +118,21 @@ func whileRead(ctx context.Context, out io.Writer) context.Context {
 	return ctx
 }
 
-// lineWriter renders what comes in line by line, however it is cut.
+// lineWriter renders what is written to it line by line, wherever the writes cut it.
 type lineWriter struct {
 	out    io.Writer
 	render func([]byte) string
 	rest   []byte
 }
 
+// maxLine bounds what is kept of a line that has no end; it is then shown in parts.
+const maxLine = 1 << 20
+
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.rest = append(w.rest, p...)
 	for {
 		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
-		if !ok {
+		if !ok && len(line) < maxLine {
 			return len(p), nil
 		}
 		if _, err := fmt.Fprintln(w.out, w.render(line)); err != nil {

@@ -87,6 +87,44 @@ func TestLinesAreWholeHoweverTheyCome(t *testing.T) {
 	}
 }
 
+// What the box writes on its console is shown without escape sequences; it once came out unchanged when it was piped.
+// --raw passes it through. The demo's script does the same with the log of a service.
+func TestLogsAreSanitized(t *testing.T) {
+	m := booted(t)
+	const says = "\n\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07a\x00b\u009b31m\r\n\x1b[2Jc\u202e\n"
+	appendTo(t, filepath.Join(m.lima(), "main", "serial.log"), says)
+	m.write("home/logs/commands.ndjson", []byte(`{"time":"2026-01-01T00:00:00Z","command":"ssh \u009b31m`+"\u009b\u202e"+`x"}`+"\n"))
+	for _, args := range [][]string{{"boot"}, {"commands"}, {"commands", "--json"}} {
+		out, stderr, err := m.run(append([]string{"logs"}, args...)...)
+		if err != nil {
+			t.Errorf("logs %v: %v, %s", args, err, stderr)
+		}
+		if strings.ContainsAny(out, "\x00\x1b\a\r\u009b\u202e") {
+			t.Errorf("logs %v: %q", args, out)
+		}
+	}
+	if out, _, err := m.run("logs", "boot", "-n", "2"); err != nil || out != "ab31m\nc\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if out, _, err := m.run("logs", "boot", "-n", "2", "--raw"); err != nil || out != says[1:] {
+		t.Errorf("raw: %q, %v", out, err)
+	}
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRenderedLines(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	line := func(v any) []byte {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/tui"
@@ -32,9 +33,6 @@ func (a *app) runStatus(ctx context.Context) error {
 	st, err := b.Status(ctx)
 	if err != nil {
 		return err
-	}
-	if u := st.Underway; u != nil {
-		u.Repair = a.typed(u.Repair)
 	}
 	return a.result("status", st, func(p *printer) { statusText(p, st, time.Now()) })
 }
@@ -76,6 +74,9 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	}
 	if g := st.Guest; g != nil && st.Live {
 		p.line("  memory %s   root %s   data %s   load %.2f", usage(g.Memory), usage(g.Root), usage(g.Data), g.Load)
+		if killed := ops.OutOfMemory(g); killed != "" {
+			p.line("%s %s", p.yellow("!"), killed)
+		}
 	}
 	if st.State != "absent" {
 		p.line("  ports  executor %d   dashboard %d", st.Ports.Executor, st.Ports.Dashboard)
@@ -139,15 +140,12 @@ func (a *app) doctor() *cobra.Command {
 				seen()
 				if seen = func() {}; c.Verdict == ops.Looking {
 					seen = a.meanwhile("looking at: " + c.Title)
-				} else if !a.json {
+				} else if sanitize.Value(&c); !a.json {
 					fmt.Fprint(a.stdout, a.typed(checkText(s, c)))
 				}
 			})
 			if err := cmd.Context().Err(); err != nil {
 				return err
-			}
-			for i, c := range d.Checks {
-				d.Checks[i].Repair = a.typed(c.Repair)
 			}
 			if d.Failed+d.Unknown > 0 {
 				return fault.New(fault.HealthFailed, "%s", verdict(d)).Hint("the repair stands under each of them").

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
@@ -76,7 +77,7 @@ func (a *app) man() *cobra.Command {
 		Long: `Show the man page, or that of a verb: on a terminal as man shows it, else as its source. With the name of a
 directory all pages are written into it.`,
 		Example:     "  hermes-box man\n  hermes-box man create\n  hermes-box man /usr/local/share/man/man1",
-		Annotations: map[string]string{rawOutput: "yes"},
+		Annotations: map[string]string{rawOutput: "yes", anyBox: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, shown := cmd.Root(), cmd.Root()
 			if len(args) == 1 {
@@ -84,7 +85,7 @@ directory all pages are written into it.`,
 				if err != nil || verb == root {
 					if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 						return fault.New(fault.InvalidInput, "%s is neither a verb nor a directory", args[0]).
-							Hint("hermes-box help lists the verbs; mkdir -p %s makes the directory", args[0])
+							Hint("hermes-box help lists the verbs; mkdir -p %s makes the directory", shellescape.Quote(args[0]))
 					}
 					return writePages(root, args[0])
 				}

@@ -32,7 +32,9 @@ type problem struct {
 
 // result prints what a command achieved: as JSON, or by text.
 func (a *app) result(command string, v any, text func(p *printer)) error {
+	sanitize.Value(&v)
 	if a.json {
+		sanitize.Strings(&v, a.typed)
 		return json.NewEncoder(a.stdout).Encode(answer{Schema: 1, OK: true, Command: command, Box: a.box, Result: v})
 	}
 	p := &printer{style: style{a.colored(a.stdout)}}
@@ -51,25 +53,25 @@ func (a *app) printError(command string, err error) {
 		if a.json {
 			out = a.stdout
 		}
-		json.NewEncoder(out).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: &problem{
-			Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: a.typed(fault.HintOf(err)), Details: details,
-		}})
+		p := &problem{Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: fault.HintOf(err), Details: details}
+		sanitize.Strings(p, a.shown)
+		json.NewEncoder(out).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: p})
 		return
 	}
 	s := style{a.colored(a.stderr)}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok && out != "" {
 		fmt.Fprintln(a.stderr, s.dim(indent(sanitize.Text(out))))
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.typed(sanitize.Text(err.Error())))
+	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.shown(err.Error()))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.typed(sanitize.Text(hint)))
+		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.shown(hint))
 	}
 }
 
 // note tells the person something that is neither result nor error.
 func (a *app) note(line string) {
 	if !a.quiet && !a.events {
-		fmt.Fprintln(a.stderr, a.typed(line))
+		fmt.Fprintln(a.stderr, a.shown(line))
 	}
 }
 
@@ -79,13 +81,23 @@ func (a *app) sink() (ops.Sink, func()) {
 	switch {
 	case a.events:
 		enc := json.NewEncoder(a.stderr)
-		return func(e ops.Event) { enc.Encode(e) }, func() {}
+		return func(e ops.Event) { enc.Encode(a.shownEvent(e)) }, func() {}
 	case a.quiet:
 		return nil, func() {}
 	}
 	p := newProgress(a.stderr, style{a.colored(a.stderr)}, isTerminal(a.stderr) && !accessible())
-	return p.event, p.close
+	return func(e ops.Event) { p.event(a.shownEvent(e)) }, p.close
 }
+
+// shownEvent returns an event with its text as it can be shown.
+func (a *app) shownEvent(e ops.Event) ops.Event {
+	e.Title, e.Line, e.Error = sanitize.Text(e.Title), a.shown(e.Line), a.shown(e.Error)
+	return e
+}
+
+// shown returns a text that others may have written as it can be shown: harmless to a terminal, its commands as they are
+// to be typed here.
+func (a *app) shown(text string) string { return a.typed(sanitize.Text(text)) }
 
 // meanwhile shows on a terminal what takes a moment, until the function that it gives is called.
 func (a *app) meanwhile(what string) (over func()) {

@@ -106,6 +106,8 @@ func (p *progress) event(e ops.Event) {
 		} else {
 			p.print(fmt.Sprintf("%s undone: %s", p.style.yellow("↩"), e.Title))
 		}
+	case ops.Kept:
+		p.print(fmt.Sprintf("%s not undone: %s: %s", p.style.yellow("!"), e.Title, e.Line))
 	case ops.Warning:
 		p.print(fmt.Sprintf("%s %s", p.style.yellow("!"), e.Line))
 	}

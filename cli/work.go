@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hermes-box/limactl"
+	"hermes-box/internal/terminal"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 )
@@ -32,7 +33,7 @@ func (a *app) ssh() *cobra.Command {
 				return err
 			}
 			c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
-			return a.passStatus(cmd.Context(), b, limactl.Lend(c))
+			return a.passStatus(cmd.Context(), b, terminal.RunOnTerminal(c))
 		},
 	}
 }
@@ -55,7 +56,7 @@ stderr are passed through, and the exit status is that of the command.`,
 				return err
 			}
 			a.remote = true
-			return b.Exec(cmd.Context(), limactl.Exec{Args: args, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, TTY: tty})
+			return b.Exec(cmd.Context(), ssh.Exec{Args: args, Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, TTY: tty})
 		},
 	}
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
@@ -69,11 +70,11 @@ func (a *app) passStatus(ctx context.Context, b *ops.Box, err error) error {
 	if !errors.As(err, &exit) || exit.ExitCode() <= 0 {
 		return err
 	}
-	if exit.ExitCode() == limactl.Lost && ctx.Err() == nil {
-		a.printError("ssh", &limactl.TransportError{Instance: b.Name(), Started: true})
+	if exit.ExitCode() == ssh.Lost && ctx.Err() == nil {
+		a.printError("ssh", &ssh.TransportError{Instance: b.Name(), Started: true})
 	}
 	a.remote = true
-	return &limactl.ExitError{Status: exit.ExitCode()}
+	return &ssh.ExitError{Status: exit.ExitCode()}
 }
 
 func (a *app) open() *cobra.Command {

@@ -18,8 +18,9 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// TestBenchDashboard measures what a person waits for, of the real program on a terminal and a rehearsal machine. Beside
-// each stands what the same terminal takes for a program that does nothing: the measuring is part of both.
+// TestBenchDashboard measures the waits of a user of the dashboard: the real program on a terminal, with the rehearsal
+// machine behind it. Each time stands beside that of a trivial program on the same terminal, which shows what the
+// measuring itself costs.
 func TestBenchDashboard(t *testing.T) {
 	if !*bench {
 		t.Skip("run by make bench")
@@ -50,7 +51,7 @@ func TestBenchDashboard(t *testing.T) {
 	fmt.Printf("| resident memory | %.0f MB | 40 MB | |\n\n", float64(resident)/1e6)
 }
 
-// samples are some measurements of the same.
+// samples repeats a measurement.
 func samples(measure func() time.Duration) (all []time.Duration) {
 	for range 15 {
 		all = append(all, measure())
@@ -58,7 +59,7 @@ func samples(measure func() time.Duration) (all []time.Duration) {
 	return all
 }
 
-// rehearsed is the program on a rehearsal machine: the demo's.
+// rehearsed runs the program on the rehearsal machine of the demo.
 type rehearsed struct {
 	t            *testing.T
 	program, dir string
@@ -69,7 +70,7 @@ func newRehearsed(t *testing.T) *rehearsed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "hb") // a short name: Lima's sockets have to fit
+	dir, err := os.MkdirTemp("", "hb") // short: socket paths have a maximum length
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func newRehearsed(t *testing.T) *rehearsed {
 
 func (r *rehearsed) lima() string { return filepath.Join(r.dir, "home", "lima") }
 
-// demo is a command on the demo, in no time.
+// demo is a command on the demo, without its delays.
 func (r *rehearsed) demo(faults string, args ...string) *exec.Cmd {
 	c := exec.Command(r.program, append([]string{"--demo"}, args...)...)
 	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+r.dir, "HERMES_BOX_DEMO_PACE=0", "HERMES_BOX_DEMO_FAULTS="+faults)
@@ -99,7 +100,7 @@ func (r *rehearsed) must(args ...string) {
 	}
 }
 
-// firstFrame is the time from the start of the program to a frame with that text; that it finds its demo is part of it.
+// firstFrame measures the time from the start of the program to a frame with that text.
 func (r *rehearsed) firstFrame(faults, text string) time.Duration {
 	return median(samples(func() time.Duration {
 		begun := time.Now()
@@ -112,10 +113,10 @@ func (r *rehearsed) firstFrame(faults, text string) time.Duration {
 	}))
 }
 
-// idle is what a dashboard on a healthy box costs that nobody touches: the part of a core that it takes itself, and its
-// resident memory in bytes.
+// idle measures a dashboard that is left open on a healthy box: its own share of a core, and its resident memory in
+// bytes.
 func (r *rehearsed) idle() (cpu float64, resident int64) {
-	const settles, measured = 40 * time.Second, 60 * time.Second // by then it asks as seldom as it ever does
+	const settles, measured = 40 * time.Second, 60 * time.Second // by then it polls at its slowest rate
 	c := r.demo("")
 	d := ttytest.Start(r.t, c, 80, 24)
 	d.Shows("● running")
@@ -129,22 +130,22 @@ func (r *rehearsed) idle() (cpu float64, resident int64) {
 	return took.Seconds() / measured.Seconds(), resident
 }
 
-// cpu is what a process has used so far.
+// cpu returns the processor time that a process has used.
 func (r *rehearsed) cpu(pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:])) // the name may hold anything
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:])) // skip the name, which may hold spaces
 	var user, system int64
 	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil { // utime and stime: proc(5)
 		r.t.Fatal(err)
 	}
-	return time.Duration(user+system) * (time.Second / 100) // of a tick of the clock: USER_HZ is 100 on Linux
+	return time.Duration(user+system) * (time.Second / 100) // USER_HZ is 100 on Linux
 }
 
-// keyToFrame is how long a key takes to be seen while the host agent of a VM that boots and boots reports a thousand
-// events a second, and how many came; bare is the same for a terminal that echoes.
+// keyToFrame measures the time from a key to its frame during a boot whose host agent reports a thousand events a second.
+// It returns the rate of events that was reached, and the same time for a terminal that only echoes.
 func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
 	d := ttytest.Start(r.t, r.demo(string(rehearsal.HoldBoot)), 120, 40)
 	d.Shows("▸ boot the VM")
@@ -160,7 +161,7 @@ func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
 	if err := <-flood; err != nil {
 		r.t.Fatal(err)
 	}
-	d.Shows(fmt.Sprintf("reported %d", sent)) // it has seen them all
+	d.Shows(fmt.Sprintf("reported %d", sent)) // all events have arrived
 	d.Type("qy")
 	d.Ends(20 * time.Second)
 
@@ -176,7 +177,7 @@ func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
 	return percentile(all, 99), percentile(echoes, 99), float64(sent) / took.Seconds()
 }
 
-// toFrames are the times that a key takes to show a text and another to hide it.
+// toFrames measures how long one key takes to show a text and another to hide it, many times.
 func toFrames(d *ttytest.Terminal, show, hide, text string) (all []time.Duration) {
 	for range 150 {
 		for _, seen := range []bool{true, false} {
@@ -184,7 +185,7 @@ func toFrames(d *ttytest.Terminal, show, hide, text string) (all []time.Duration
 			if !seen {
 				key = hide
 			}
-			time.Sleep(rand.N(40 * time.Millisecond)) // a key comes at any moment of a frame
+			time.Sleep(rand.N(40 * time.Millisecond)) // press at any moment of a frame
 			pressed := time.Now()
 			d.Type(key)
 			d.Until(text+", or not", func(s string) bool { return strings.Contains(s, text) == seen })
@@ -194,7 +195,7 @@ func toFrames(d *ttytest.Terminal, show, hide, text string) (all []time.Duration
 	return all
 }
 
-// scroll is how long a key takes to go through a long log, from one end to the other.
+// scroll measures the keys that jump to the start and the end of a long log.
 func (r *rehearsed) scroll() time.Duration {
 	path := filepath.Join(r.dir, "home", "logs", "demo", "29991231T235959Z-start.ndjson") // the newest
 	var log strings.Builder
@@ -215,7 +216,7 @@ func (r *rehearsed) scroll() time.Duration {
 	return percentile(all, 99)
 }
 
-// agentReports adds a thousand events a second to the log of a host agent, until stop.
+// agentReports appends a thousand events a second to the log of a host agent until stop is closed.
 func agentReports(path string, stop <-chan struct{}, sent *int) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

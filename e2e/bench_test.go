@@ -22,8 +22,8 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// TestBench measures ratios in one run: absolute times of this machine mean little. It makes a box of its own
-// and, beside it, a bare VM of the same image.
+// TestBench measures ratios, because absolute times say little about another machine. It creates a box and a bare VM of
+// the same image.
 func TestBench(t *testing.T) {
 	if !*bench {
 		t.Skip("run by make bench")
@@ -44,7 +44,7 @@ func TestBench(t *testing.T) {
 	row(fmt.Sprintf("cache: fetch and verify %d MiB against curl into sha256sum", bytes>>20), ms(cacheTime), ms(curlTime), ratio(cacheTime, curlTime))
 
 	begun := time.Now()
-	l.must(t, "create") // what is not in the cache comes in from loopback while the VM boots
+	l.must(t, "create") // artifacts that are not cached are fetched from loopback during the boot
 	createTime := time.Since(begun)
 	statusTime, sshTime := l.statusCost(t)
 	row("status against bare ssh true", ms(statusTime), ms(sshTime), ratio(statusTime, sshTime))
@@ -84,8 +84,8 @@ func (l *lab) versionCost(t *testing.T) (time.Duration, int64) {
 	return median(times), l.versionPeak(t)
 }
 
-// versionPeak is the peak of the memory of a version that waits to be read, in bytes. What the kernel tells of it once it
-// has ended has in it what this process had when it began it.
+// versionPeak measures the peak memory of `hermes-box version`, in bytes. It is read while the process waits for its
+// output to be read: after its end the kernel reports a figure that includes the memory of the parent.
 func (l *lab) versionPeak(t *testing.T) (peak int64) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *lab) versionPeak(t *testing.T) (peak int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Write(make([]byte, size)); err != nil { // as much as it holds
+	if _, err := w.Write(make([]byte, size)); err != nil { // fill it
 		t.Fatal(err)
 	}
 	c := exec.Command(l.program, "version")
@@ -104,7 +104,7 @@ func (l *lab) versionPeak(t *testing.T) (peak int64) {
 		t.Fatal(err)
 	}
 	w.Close()
-	for same := 0; same < 20; same++ { // it has come to its end when it grows no more
+	for same := 0; same < 20; same++ { // it waits once its memory no longer grows
 		if now := procStatus(t, c.Process.Pid, "VmHWM"); now != peak {
 			peak, same = now, 0
 		}
@@ -117,7 +117,7 @@ func (l *lab) versionPeak(t *testing.T) (peak int64) {
 	return peak
 }
 
-// procStatus is a size that /proc tells of a process, in bytes.
+// procStatus reads a size from /proc/<pid>/status, in bytes.
 func procStatus(t *testing.T, pid int, field string) (size int64) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -130,7 +130,7 @@ func procStatus(t *testing.T, pid int, field string) (size int64) {
 	return size << 10
 }
 
-// cacheCost fetches the largest artifact into an empty cache, and the same bytes with curl.
+// cacheCost times the fetch of the largest artifact into an empty cache, and curl for the same bytes.
 func (l *lab) cacheCost(t *testing.T) (ours, curl time.Duration, bytes int64) {
 	var big lock.Artifact
 	for _, c := range l.lock(t).Components {
@@ -160,7 +160,7 @@ func (l *lab) cacheCost(t *testing.T) (ours, curl time.Duration, bytes int64) {
 	return ours / 3, curl / 3, big.Size
 }
 
-// sshCmd is a bare ssh into a VM of this run, as its user.
+// sshCmd is a bare ssh into a VM of this run, over Lima's shared connection.
 func (l *lab) sshCmd(vm string, args ...string) *exec.Cmd {
 	argv := append([]string{"ssh", "-F", filepath.Join(l.limaHome(), vm, "ssh.config"), "lima-" + vm, "--"}, args...)
 	if os.Geteuid() == 0 {
@@ -184,12 +184,12 @@ func (l *lab) statusCost(t *testing.T) (ours, bare time.Duration) {
 	return median(a), median(b)
 }
 
-// attachCost is how long a person waits for tmux, by ssh of ours and by a bare one into the same session.
+// attachCost times `hermes-box ssh` and a bare `ssh -t tmux attach` into the same session, to the first byte of tmux.
 func (l *lab) attachCost(t *testing.T) (ours, bare time.Duration) {
 	attach := func(c *exec.Cmd) time.Duration {
 		begun := time.Now()
 		term := ttytest.Start(t, c, 120, 40)
-		term.Hears(`\x1b\[\?1049h`) // the screen of tmux
+		term.Hears(`\x1b\[\?1049h`) // tmux switches to the alternate screen
 		took := time.Since(begun)
 		term.Type("\x02d")
 		term.Ends(30 * time.Second)
@@ -205,7 +205,7 @@ func (l *lab) attachCost(t *testing.T) (ours, bare time.Duration) {
 	return median(a), median(b)
 }
 
-// bareCost boots a VM of the very definition that the box has, less its disk, and moves the same bytes into it.
+// bareCost boots a VM with the box's own definition, but another data disk, and copies the same bytes into it.
 func (l *lab) bareCost(t *testing.T) time.Duration {
 	data, err := os.ReadFile(filepath.Join(l.limaHome(), "e2e", "lima.yaml"))
 	if err != nil {
@@ -215,7 +215,7 @@ func (l *lab) bareCost(t *testing.T) time.Duration {
 	text := strings.ReplaceAll(string(data), "name: e2e-data", "name: stranger")
 	text = strings.ReplaceAll(text, fmt.Sprint(executorPort), fmt.Sprint(executorPort+1))
 	l.write(t, yaml, []byte(strings.ReplaceAll(text, fmt.Sprint(dashboardPort), fmt.Sprint(dashboardPort+1))))
-	l.must(t, "stop") // so that both boot alone
+	l.must(t, "stop") // both VMs boot without another one beside them
 	if o := l.lima(t, "disk", "create", "stranger", "--size", "10GiB"); o.status != 0 {
 		t.Fatal(o.stderr)
 	}
@@ -234,7 +234,7 @@ func (l *lab) bareCost(t *testing.T) time.Duration {
 			}
 		}
 	}
-	if limactl.Acceleration().Slow() { // what Lima needs to be told where a /dev/kvm is there and of no use
+	if limactl.Acceleration().Slow() { // otherwise Lima uses KVM wherever /dev/kvm exists
 		t.Setenv("QEMU_SYSTEM_X86_64", "qemu-system-x86_64 -machine q35,accel=tcg -cpu max")
 		t.Setenv("QEMU_SYSTEM_AARCH64", "qemu-system-aarch64 -machine virt,accel=tcg -cpu max")
 	}

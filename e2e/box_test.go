@@ -13,28 +13,29 @@ import (
 	"hermes-box/ops"
 )
 
-// cases are run in this order on one box. Each leaves the box running.
+// cases run in this order on one box. Each leaves the box running.
 var cases = []struct {
 	name   string
 	proves string
 	run    func(*testing.T, *lab)
 }{
-	{"stranger", "a stranger's VM and disk stand beside", makeStranger},
-	{"sabotage", "a sabotaged artifact is refused, nothing is left", sabotage},
-	{"create", "create from empty state ends healthy", create},
-	{"versions", "all six versions answer as pinned", versions},
-	{"status", "status tells all of it; doctor finds no fault", status},
-	{"mcp", "executor's MCP lists its tools with the token", mcpEndpoint},
-	{"sign-in", "Hermes gets Executor's token, and finds its tools", signIn},
-	{"loopback", "forwarded port on loopback and nowhere else", loopback},
-	{"isolation", "no mounts, no agent forwarding, no updaters", isolation},
-	{"exec", "exec keeps arguments, streams and status", execContract},
-	{"adapter", "the adapter's own contract over real ssh", adapter},
-	{"ssh", "ssh lands in tmux main in /workspace, re-attaches", attach},
-	{"restart", "data survives stop and start, twice", restart},
-	{"kill", "data survives a kill -9 of the VM", killVM},
-	{"interrupt", "a second create is refused, the box unharmed", secondCreate},
-	{"destroy", "destroy removes exactly its own", destroy},
+	{"stranger", "another VM and disk in the same Lima home", makeStranger},
+	{"sabotage", "a corrupt artifact is refused and nothing is left", sabotage},
+	{"create", "create ends with a healthy box", create},
+	{"versions", "the six components run at their pinned versions", versions},
+	{"status", "status and doctor report a healthy box", status},
+	{"mcp", "Executor lists its MCP tools with the token", mcpEndpoint},
+	{"sign-in", "sign-in connects Hermes with Executor", signIn},
+	{"loopback", "forwarded ports listen on loopback only", loopback},
+	{"isolation", "no host mounts, no agent forwarding, no updaters", isolation},
+	{"exec", "exec passes arguments, streams and status through", execContract},
+	{"adapter", "the tests of the ssh adapter pass over real ssh", adapter},
+	{"ssh", "ssh attaches to tmux in /workspace, and again", attach},
+	{"memory", "a program that uses all memory is killed alone", outOfMemory},
+	{"restart", "data survives two restarts, no unit fails", restart},
+	{"kill", "data survives a killed VM", killVM},
+	{"interrupt", "a second create is refused, the box is unchanged", secondCreate},
+	{"destroy", "destroy removes the box and nothing else", destroy},
 }
 
 func TestBox(t *testing.T) {
@@ -57,7 +58,7 @@ func TestBox(t *testing.T) {
 		}
 		tb.add(c.proves, outcome, time.Since(begun))
 		if !ok && c.name == "create" {
-			break // nothing after it can hold
+			break // every later case needs the box
 		}
 	}
 	if t.Failed() {
@@ -68,7 +69,7 @@ func TestBox(t *testing.T) {
 	}
 }
 
-// fresh takes away what an earlier run of these tests may have left, and nothing else.
+// fresh removes what an earlier run of these tests may have left, and nothing else.
 func (l *lab) fresh(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(l.limaHome()); err == nil {

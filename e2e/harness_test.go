@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package e2e proves the product on a real VM, under the real limactl, with the real software. It runs inside
-// `lab run`, which serves the artifacts. One box is kept through all cases: emulated CPUs are slow.
+// Package e2e tests the product on a real VM with the real limactl and the real software. It runs inside `lab run`,
+// which serves the artifacts. All cases share one box, because boots are slow on emulated CPUs.
 package e2e
 
 import (
@@ -27,7 +27,7 @@ var (
 	onlyCase = flag.String("case", "", "run this one case, on a kept box where there is one")
 )
 
-// lab is where everything of this run is.
+// lab holds the paths and the user of this run.
 type lab struct {
 	cache   string // what `lab prepare` made
 	program string // the hermes-box under test
@@ -36,7 +36,7 @@ type lab struct {
 	user    *user.User
 }
 
-// ports of the e2e box, apart from those of a box that may run here already.
+// Ports of the e2e box, different from the defaults of a box that may run here.
 const (
 	executorPort  = 24788
 	dashboardPort = 29119
@@ -60,7 +60,7 @@ func newLab(t *testing.T) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{cache: cache, program: program, user: u, root: filepath.Join(u.HomeDir, "hb e2e")} // a home with a space has to work
+	l := &lab{cache: cache, program: program, user: u, root: filepath.Join(u.HomeDir, "hb e2e")} // a home with a space must work
 	l.limactl = filepath.Join(l.cache, "lima/bin/limactl")
 	l.mkdir(t, l.root)
 	return l
@@ -96,14 +96,14 @@ func (l *lab) write(t *testing.T, path string, data []byte) {
 func (l *lab) home() string     { return filepath.Join(l.root, "home") }
 func (l *lab) limaHome() string { return filepath.Join(l.home(), "lima") }
 
-// outcome is how one run of a program ended.
+// outcome is the result of one run of a program.
 type outcome struct {
 	stdout, stderr string
 	status         int
 	took           time.Duration
 }
 
-// run is one hermes-box command on the box of this run.
+// run runs hermes-box on the box of this run.
 func (l *lab) run(t *testing.T, stdin string, args ...string) outcome {
 	t.Helper()
 	return l.runIn(t, l.root, stdin, args...)
@@ -124,7 +124,7 @@ func (l *lab) cmd(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return c
 }
 
-// lima runs the real limactl beside the product, as its user.
+// lima runs limactl directly, as the user who owns the VMs.
 func (l *lab) lima(t *testing.T, args ...string) outcome {
 	t.Helper()
 	argv := append([]string{l.limactl}, args...)
@@ -154,7 +154,7 @@ func (l *lab) command(t *testing.T, c *exec.Cmd, stdin string) outcome {
 	return o
 }
 
-// must is run for a command that has to succeed.
+// must is run for a command that must succeed.
 func (l *lab) must(t *testing.T, args ...string) string {
 	t.Helper()
 	o := l.run(t, "", args...)
@@ -164,7 +164,7 @@ func (l *lab) must(t *testing.T, args ...string) string {
 	return o.stdout
 }
 
-// inBox is a command in the box that has to succeed.
+// inBox runs a command in the box that must succeed, and returns its output.
 func (l *lab) inBox(t *testing.T, args ...string) string {
 	t.Helper()
 	return l.must(t, append([]string{"exec", "--"}, args...)...)
@@ -197,7 +197,7 @@ func (l *lab) json(t *testing.T, result any, args ...string) object {
 	return answer
 }
 
-// table is what was proved and how long it took.
+// table lists the cases with their results and times.
 type table struct{ rows []string }
 
 func (tb *table) add(name, outcome string, took time.Duration) {
@@ -205,5 +205,5 @@ func (tb *table) add(name, outcome string, took time.Duration) {
 }
 
 func (tb *table) print() {
-	fmt.Printf("\nproved on a real VM\n%s\n\n", strings.Join(tb.rows, "\n"))
+	fmt.Printf("\ncases on a real VM\n%s\n\n", strings.Join(tb.rows, "\n"))
 }

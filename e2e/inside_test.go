@@ -92,7 +92,7 @@ func loopback(t *testing.T, _ *lab) {
 		}
 	}
 	if listeners == 0 {
-		t.Error("no listener was found: the look was wrong")
+		t.Error("found no listener of the box in /proc/net")
 	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -143,7 +143,7 @@ func execContract(t *testing.T, l *lab) {
 	}
 	for _, status := range []int{0, 1, 2, 77, 126, 127, 128, 130, 200, 254, 255} {
 		if o := l.run(t, "", "exec", "--", "sh", "-c", fmt.Sprintf("exit %d", status)); o.status != status {
-			t.Errorf("exit %d comes as %d: %s", status, o.status, o.stderr)
+			t.Errorf("exit %d is reported as %d: %s", status, o.status, o.stderr)
 		}
 	}
 	var all bytes.Buffer
@@ -162,11 +162,19 @@ func execContract(t *testing.T, l *lab) {
 	}
 }
 
-// adapter runs the tests that limactl has for its Exec, over real ssh: binary streams, a client that is killed, and
-// more than the verb alone can show.
+// adapter runs the tests of package limactl/ssh over real ssh, as the owner of the box. They cover what the verb cannot show, such as binary streams
+// and a client that is killed.
 func adapter(t *testing.T, l *lab) {
-	c := exec.Command("go", "test", "-count=1", "-v", "-run", "^Test(Exec|Remote).*$/^real$", "../limactl")
-	c.Env = append(os.Environ(), "HERMES_BOX_LAB_BOX="+l.limaHome()+":e2e", "HERMES_BOX_LAB_LIMACTL="+l.limactl, "HERMES_BOX_LAB_USER="+l.user.Username)
+	program := filepath.Join(l.root, "ssh.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", program, "../limactl/ssh").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	argv := []string{program, "-test.v", "-test.run=^Test(Exec|Remote).*$/^real$"}
+	if os.Geteuid() == 0 {
+		argv = append([]string{"runuser", "-u", l.user.Username, "--"}, argv...)
+	}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Env = append(os.Environ(), "HERMES_BOX_LAB_BOX="+l.limaHome()+":e2e")
 	out, err := c.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestExecArguments/real") {
 		t.Errorf("%v\n%s", err, out)

@@ -51,7 +51,7 @@ func restart(t *testing.T, l *lab) {
 	}
 }
 
-// killVM ends the VM as a power cut would.
+// killVM ends the VM like a power cut.
 func killVM(t *testing.T, l *lab) {
 	l.inBox(t, "sh", "-c", "printf alive > "+sentinel+" && sync "+sentinel)
 	data, err := os.ReadFile(filepath.Join(l.limaHome(), "e2e", "qemu.pid"))
@@ -66,7 +66,7 @@ func killVM(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(2 * time.Minute)
-	for { // until Lima has seen it: what it then calls the box is for start to deal with
+	for { // until Lima has noticed; start must cope with whatever Lima then says
 		var st ops.Status
 		if l.json(t, &st, "status"); st.State != "running" {
 			break
@@ -82,7 +82,7 @@ func killVM(t *testing.T, l *lab) {
 	}
 }
 
-// attach drives `hermes-box ssh` on a pty, twice.
+// attach runs `hermes-box ssh` on a terminal twice.
 func attach(t *testing.T, l *lab) {
 	l.inBox(t, "rm", "-f", "/workspace/where")
 	first := l.attached(t)
@@ -107,7 +107,7 @@ func attach(t *testing.T, l *lab) {
 	second.Ends(time.Minute)
 }
 
-// attached is a terminal with hermes-box ssh on it.
+// attached returns a terminal that runs `hermes-box ssh`.
 func (l *lab) attached(t *testing.T) *ttytest.Terminal {
 	t.Helper()
 	term := ttytest.Start(t, l.cmd(t, l.root, "ssh"), 120, 40)
@@ -115,13 +115,13 @@ func (l *lab) attached(t *testing.T) *ttytest.Terminal {
 	return term
 }
 
-// until waits for a command in the box to succeed.
+// until repeats a command in the box until it succeeds.
 func (l *lab) until(t *testing.T, what string, args ...string) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for l.run(t, "", append([]string{"exec", "--"}, args...)...).status != 0 {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 		time.Sleep(time.Second)
 	}

@@ -12,7 +12,7 @@ import (
 	"hermes-box/ops"
 )
 
-// strangerYAML is a VM that Lima knows and that is never started.
+// strangerYAML defines a VM that Lima knows and nobody starts.
 const strangerYAML = `images: [{location: "/etc/hostname", arch: "x86_64"}]
 arch: x86_64
 containerd: {system: false, user: false}
@@ -20,9 +20,9 @@ mounts: []
 additionalDisks: [{name: stranger, format: false}]
 `
 
-// makeStranger puts a VM and a disk that are not ours into the very LIMA_HOME of the box.
+// makeStranger puts a VM and a disk that are not the product's into its Lima home.
 func makeStranger(t *testing.T, l *lab) {
-	l.json(t, nil, "status") // nothing is made by looking
+	l.json(t, nil, "status") // status must create nothing
 	if _, err := os.Stat(l.limaHome()); err == nil {
 		t.Errorf("status made %s", l.limaHome())
 	}
@@ -39,7 +39,7 @@ func makeStranger(t *testing.T, l *lab) {
 	}
 }
 
-// sabotage gives one artifact that comes in while the VM boots a digest that its bytes do not have.
+// sabotage creates a box whose lock has a wrong digest for an artifact that is fetched during the boot.
 func sabotage(t *testing.T, l *lab) {
 	dir := filepath.Join(l.root, "sabotaged")
 	l.mkdir(t, dir)
@@ -72,7 +72,7 @@ func sabotage(t *testing.T, l *lab) {
 	}
 }
 
-// spoil changes the digest of the uv wheel.
+// spoil replaces the digest of the uv wheel.
 func spoil(t *testing.T, data []byte) []byte {
 	t.Helper()
 	wheel := regexp.MustCompile(`(?s)(\n  uv:.*?digest: "?sha256:)([0-9a-f]{64})`)

@@ -16,7 +16,7 @@ import (
 	"hermes-box/ops"
 )
 
-// executorToken is the token as a person sees it.
+// executorToken reads Executor's token from the box.
 func (l *lab) executorToken(t *testing.T) string {
 	t.Helper()
 	_, token, ok := strings.Cut(strings.TrimSpace(l.inBox(t, "sudo", "cat", "/data/secrets/executor-token.env")), "=")
@@ -38,7 +38,7 @@ func mcpEndpoint(t *testing.T, l *lab) {
 		t.Errorf("without the right token: %v", err)
 	}
 	if ps := l.inBox(t, "ps", "axww", "-o", "args"); strings.Contains(ps, token) {
-		t.Error("the token stands in a command line")
+		t.Error("the token is in a command line")
 	}
 }
 
@@ -91,12 +91,12 @@ func signIn(t *testing.T, l *lab) {
 		t.Errorf("a second time: %v %+v", err, o)
 	}
 	if now := l.inBox(t, "systemctl", "show", "-P", "ActiveEnterTimestamp", "hermes.service"); now != since {
-		t.Error("a second time restarts hermes")
+		t.Error("the second setup restarts hermes")
 	}
 	if ps := l.inBox(t, "ps", "axww", "-o", "args"); strings.Contains(ps, token) {
-		t.Error("the token stands in a command line")
+		t.Error("the token is in a command line")
 	}
-	// The data disk has it, as it should; what the host keeps beside the disks has not.
+	// The data disk holds the token; no other file of the host may.
 	_ = filepath.WalkDir(l.home(), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

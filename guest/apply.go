@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"hermes-box/guest/component"
+	"hermes-box/guest/layout"
+	"hermes-box/guest/object"
 	"hermes-box/guest/protocol"
 )
 
@@ -28,7 +31,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if err := g.CheckData(ctx); err != nil {
 		return done, err
 	}
-	if _, err := g.writePorts(tx.Ports); err != nil {
+	if _, err := component.WritePorts(g.Tree, tx.Ports); err != nil {
 		return done, err
 	}
 	todo, err := g.changes(ctx, tx)
@@ -48,7 +51,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 		if err != nil {
 			return done, err
 		}
-		done.Components = append(done.Components, state[ch.c.name()])
+		done.Components = append(done.Components, state[ch.c.Name()])
 	}
 	if err := g.writeJournal(&journal{Transaction: tx, Boot: g.bootID(), Step: locking}); err != nil {
 		return done, err
@@ -56,7 +59,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if err := g.finish(tx); err != nil {
 		return done, err
 	}
-	if err := g.dropObjects(ctx); err != nil {
+	if err := g.Objects().Clear(ctx); err != nil {
 		return done, err
 	}
 	return done, g.clearJournal()
@@ -69,12 +72,12 @@ func (g *Guest) changes(ctx context.Context, tx protocol.Transaction) ([]*change
 		return nil, err
 	}
 	var todo []*change
-	for _, c := range components() {
-		i := slices.IndexFunc(tx.Components, func(w protocol.Component) bool { return w.Name == c.name() })
+	for _, c := range component.All() {
+		i := slices.IndexFunc(tx.Components, func(w protocol.Component) bool { return w.Name == c.Name() })
 		if i < 0 {
 			continue
 		}
-		ch := &change{g: g, c: c, tx: tx, want: tx.Components[i], kept: all[c.name()],
+		ch := &change{g: g, c: c, tx: tx, want: tx.Components[i], kept: all[c.Name()],
 			staged: make(chan error, 1), applied: make(chan struct{})}
 		if ch.have, err = g.keptRelease(ctx, c, ch.want, ch.kept); err != nil {
 			return nil, err
@@ -88,34 +91,34 @@ func checkTransaction(tx protocol.Transaction) error {
 	bad := func(format string, args ...any) error {
 		return &protocol.Error{Code: "invalid_input", Message: "transaction: " + fmt.Sprintf(format, args...)}
 	}
-	if !safeName(tx.ID) {
+	if !layout.ValidName(tx.ID) {
 		return bad("id %q is not a name", tx.ID)
 	}
-	if !validPorts(tx.Ports) {
+	if !component.ValidPorts(tx.Ports) {
 		return bad("ports %d and %d are not two ports", tx.Ports.Executor, tx.Ports.Dashboard)
 	}
 	seen := map[string]bool{}
 	for _, w := range tx.Components {
-		if !slices.ContainsFunc(components(), func(c component) bool { return c.name() == w.Name }) {
+		if _, ok := component.Named(w.Name); !ok {
 			return bad("unknown component %q", w.Name)
 		}
 		if seen[w.Name] {
 			return bad("%s is named twice", w.Name)
 		}
 		seen[w.Name] = true
-		if !safeName(w.Version) {
+		if !layout.ValidName(w.Version) {
 			return bad("%s: version %q cannot name a directory", w.Name, w.Version)
 		}
 		if len(w.Artifacts) == 0 {
 			return bad("%s has no artifacts", w.Name)
 		}
 		for _, a := range w.Artifacts {
-			if !safeName(a.Name) {
+			if !layout.ValidName(a.Name) {
 				return bad("%s: artifact %q is not a file name", w.Name, a.Name)
 			}
 		}
 		for _, digest := range w.Objects() {
-			if _, err := objectName(digest); err != nil {
+			if _, err := object.Name(digest); err != nil {
 				return bad("%s: %v", w.Name, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -26,7 +27,7 @@ func TestApplyAll(t *testing.T) {
 	if lock, err := b.AppliedLock(); lock != "lock 1\n" || err != nil {
 		t.Errorf("lock %q, %v", lock, err)
 	}
-	if left, err := b.Objects(); len(left) != 0 || err != nil {
+	if left, err := b.Objects().Digests(); len(left) != 0 || err != nil {
 		t.Errorf("objects left: %v, %v", left, err)
 	}
 	got := map[string][]string{}
@@ -149,7 +150,7 @@ func TestLostProgramIsRepaired(t *testing.T) {
 // What is applied already is proven all the same: a service that was stopped is started, and one that cannot work
 // fails the apply.
 func TestAppliedIsProvenAgain(t *testing.T) {
-	for name, as := range map[string]guest.Unit{"stopped": {Active: "inactive"}, "failed": {Active: "failed", Result: "exit-code"}} {
+	for name, as := range map[string]machine.Unit{"stopped": {Active: "inactive"}, "failed": {Active: "failed", Result: "exit-code"}} {
 		b := newFirst(t)
 		must(t, b.sys.Break(executorUnit, as))
 		must(t, b.sys.Break(hermesUnit, as))
@@ -160,7 +161,7 @@ func TestAppliedIsProvenAgain(t *testing.T) {
 	}
 	b := newFirst(t)
 	b.sys.Crashes = func(unit string) bool { return unit == executorUnit }
-	must(t, b.sys.Break(executorUnit, guest.Unit{Active: "inactive"}))
+	must(t, b.sys.Break(executorUnit, machine.Unit{Active: "inactive"}))
 	err := b.apply(1)
 	var e *protocol.Error
 	if !errors.As(err, &e) || e.Code != "health_failed" || e.Component != "executor" || e.Phase != protocol.PhaseHealth {
@@ -196,10 +197,10 @@ func TestFailureIsUndone(t *testing.T) {
 		{"executor", "smoke", "health_failed", fail("run podman")},
 		{"executor", "activate", "external_failed", fail("restart")},
 		{"hermes", "health", "health_failed", func(b *box, _ *protocol.Transaction) {
-			b.System = &sick{b.sys, "hermes", "0.19.2", guest.Unit{Active: "failed", Result: "exit-code"}}
+			b.Machine = &sick{b.sys, "hermes", "0.19.2", machine.Unit{Active: "failed", Result: "exit-code"}}
 		}},
 		{"executor", "health", "health_failed", func(b *box, _ *protocol.Transaction) {
-			b.System = &sick{b.sys, "executor", "1.5.2", guest.Unit{Active: "activating", Sub: "auto-restart", Restart: 3}}
+			b.Machine = &sick{b.sys, "executor", "1.5.2", machine.Unit{Active: "activating", Sub: "auto-restart", Restart: 3}}
 		}},
 		{"uv", "health", "health_failed", func(b *box, _ *protocol.Transaction) { // hermes does not run on the new one
 			fail("run hermes")(b, nil)
@@ -253,13 +254,13 @@ func TestFailureIsUndone(t *testing.T) {
 
 // sick is a machine on which one version of one component does not come up.
 type sick struct {
-	guest.System
+	guest.Machine
 	component, version string
-	as                 guest.Unit
+	as                 machine.Unit
 }
 
-func (s *sick) Units(ctx context.Context, names ...string) (map[string]guest.Unit, error) {
-	units, err := s.System.Units(ctx, names...)
+func (s *sick) Units(ctx context.Context, names ...string) (map[string]machine.Unit, error) {
+	units, err := s.Machine.Units(ctx, names...)
 	for name := range units {
 		if name == s.component+".service" && s.current() {
 			units[name] = s.as
@@ -269,7 +270,7 @@ func (s *sick) Units(ctx context.Context, names ...string) (map[string]guest.Uni
 }
 
 func (s *sick) current() bool {
-	did := s.System.(interface{ Root() string }).Root()
+	did := s.Machine.(interface{ Root() string }).Root()
 	link, err := os.Readlink(filepath.Join(did, "opt/hermes-box/current", s.component))
 	return err == nil && filepath.Base(link) == s.version
 }
@@ -278,14 +279,14 @@ func TestHealthIsBounded(t *testing.T) {
 	b := newFirst(t)
 	tx, o := transaction(2, "executor")
 	b.send(o)
-	b.System = &sick{b.sys, "executor", "1.5.2", guest.Unit{Active: "activating", Sub: "start"}}
+	b.Machine = &sick{b.sys, "executor", "1.5.2", machine.Unit{Active: "activating", Sub: "start"}}
 	synctest.Test(t, func(t *testing.T) {
 		_, err := b.Apply(context.Background(), tx)
 		if err == nil || !strings.Contains(err.Error(), "5m0s") {
 			t.Errorf("error %v", err)
 		}
 	})
-	b.System = b.sys
+	b.Machine = b.sys
 	b.whole(t, 1, nil)
 }
 
@@ -368,7 +369,7 @@ func TestMovedPortsAreNotForgotten(t *testing.T) {
 			return err
 		},
 		"a bootstrap": func(b *box) error {
-			must(t, b.sys.AddDisk("/dev/vdb", guest.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID}))
+			must(t, b.sys.AddDisk("/dev/vdb", machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID}))
 			b.write("/etc/ssh/authorized_keys.d/agent", "ssh-ed25519 AAAA lima\n")
 			b.write("/home/agent/.ssh/authorized_keys", "ssh-ed25519 AAAA lima\n")
 			ask := askFormat()

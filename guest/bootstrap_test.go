@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"hermes-box/assets/guestfiles"
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/simulate"
 )
@@ -45,9 +45,9 @@ func (b *box) mounts() (at []string) {
 func TestBootstrapFresh(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	var ran []string
-	b.sys.Programs = map[string]func(guest.Cmd) ([]byte, error){}
+	b.sys.Programs = map[string]func(machine.Cmd) ([]byte, error){}
 	for _, name := range []string{"loginctl", "sshd", "systemctl"} {
-		b.sys.Programs[name] = func(c guest.Cmd) ([]byte, error) {
+		b.sys.Programs[name] = func(c machine.Cmd) ([]byte, error) {
 			ran = append(ran, strings.Join(append([]string{c.Path}, c.Args...), " "))
 			return nil, nil
 		}
@@ -141,7 +141,7 @@ func TestBootstrapAgain(t *testing.T) {
 
 // A fresh root over an old disk: rebuild.
 func TestBootstrapOldDisk(t *testing.T) {
-	b := newRoot(t, guest.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
+	b := newRoot(t, machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
 	b.write("/data/home/agent/kept", "kept\n")
 	ask := askFormat()
 	ask.Format, ask.DataUUID = false, dataUUID
@@ -157,10 +157,10 @@ func TestBootstrapOldDisk(t *testing.T) {
 
 func TestBootstrapRefusesDisk(t *testing.T) {
 	const mine, other = dataUUID, "99999999-2222-4333-8444-555555555555"
-	ext4 := func(id string) guest.Disk { return guest.Disk{Size: diskSize, Type: "ext4", UUID: id} }
+	ext4 := func(id string) machine.Disk { return machine.Disk{Size: diskSize, Type: "ext4", UUID: id} }
 	for _, c := range []struct {
 		name     string
-		disk     guest.Disk
+		disk     machine.Disk
 		format   bool
 		asked    string
 		recorded string
@@ -168,17 +168,17 @@ func TestBootstrapRefusesDisk(t *testing.T) {
 		want     string
 	}{
 		{name: "someone's filesystem", disk: ext4(other), format: true, want: "not blank: it holds ext4 " + other},
-		{name: "a partition table", disk: guest.Disk{Size: diskSize, Type: "gpt partition table"}, format: true, want: "holds gpt partition table"},
-		{name: "unknown data", disk: guest.Disk{Size: diskSize}, format: true, want: "holds unknown data"},
-		{name: "blank, not asked to", disk: blankDisk, want: "formatting was not asked for"},
+		{name: "a partition table", disk: machine.Disk{Size: diskSize, Type: "gpt partition table"}, format: true, want: "holds gpt partition table"},
+		{name: "unknown data", disk: machine.Disk{Size: diskSize}, format: true, want: "holds unknown data"},
+		{name: "blank, not asked to", disk: blankDisk, want: "formatting was not requested"},
 		{name: "another than asked for", disk: ext4(other), asked: mine, want: "instead of filesystem " + mine},
 		{name: "asked for, but blank", disk: blankDisk, format: true, asked: mine, want: "holds nothing instead of filesystem " + mine},
 		{name: "formatted before, now blank", disk: blankDisk, format: true, recorded: mine, want: "holds nothing instead of filesystem " + mine},
 		{name: "formatted before, now another", disk: ext4(other), format: true, recorded: mine, want: "instead of filesystem " + mine},
 		{name: "root and host differ", disk: ext4(mine), asked: mine, recorded: other, want: "this root belongs to filesystem " + other},
-		{name: "ours by name, not ext4", disk: guest.Disk{Size: diskSize, Type: "xfs", UUID: mine}, asked: mine, want: "holds xfs"},
+		{name: "ours by name, not ext4", disk: machine.Disk{Size: diskSize, Type: "xfs", UUID: mine}, asked: mine, want: "holds xfs"},
 		{name: "intended, but then someone's", disk: ext4(other), format: true, intended: mine, want: "not blank"},
-		{name: "intended for a disk of another size", disk: guest.Disk{Size: diskSize / 2}, format: true, intended: mine, want: "unknown data"},
+		{name: "intended for a disk of another size", disk: machine.Disk{Size: diskSize / 2}, format: true, intended: mine, want: "unknown data"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newRoot(t, c.disk)
@@ -265,7 +265,7 @@ func TestBootstrapCrash(t *testing.T) {
 	if _, err := b.Bootstrap(t.Context(), askFormat()); err == nil {
 		t.Fatal("no error from a failing format")
 	}
-	if d, err := b.sys.Disk(t.Context(), "/dev/vdb"); err != nil || d != (guest.Disk{Size: diskSize}) {
+	if d, err := b.sys.Disk(t.Context(), "/dev/vdb"); err != nil || d != (machine.Disk{Size: diskSize}) {
 		t.Fatalf("half a format left %+v, %v", d, err)
 	}
 	b.sys.Fail = nil
@@ -276,16 +276,16 @@ func TestBootstrapCrash(t *testing.T) {
 }
 
 // misformats is a machine whose mkfs makes another filesystem than it was told to.
-type misformats struct{ *simulate.System }
+type misformats struct{ *simulate.Machine }
 
 func (m misformats) Format(ctx context.Context, device, _, label string) error {
-	return m.System.Format(ctx, device, "99999999-2222-4333-8444-555555555555", label)
+	return m.Machine.Format(ctx, device, "99999999-2222-4333-8444-555555555555", label)
 }
 
 // A formatting with a wrong result does not claim that the disk was left alone.
 func TestBootstrapMisformatted(t *testing.T) {
 	b := newRoot(t, blankDisk)
-	b.System = misformats{b.sys}
+	b.Machine = misformats{b.sys}
 	_, err := b.Bootstrap(t.Context(), askFormat())
 	var e *protocol.Error
 	if !errors.As(err, &e) || e.Code != "integrity_failed" || !strings.Contains(e.Hint, "was written to") || strings.Contains(e.Hint, "nothing") {
@@ -321,7 +321,7 @@ func TestBootstrapFailures(t *testing.T) {
 // What is mounted in the place of the home or the workspace already is not taken for it.
 func TestBootstrapRefusesAnotherMount(t *testing.T) {
 	for _, uuid := range []string{dataUUID, "99999999-2222-4333-8444-555555555555"} {
-		b := newRoot(t, guest.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
+		b := newRoot(t, machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
 		must(t, b.sys.SetMount("/workspace", uuid)) // of the same disk, but another directory; or of another disk
 		ask := askFormat()
 		ask.Format, ask.DataUUID = false, dataUUID

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"hermes-box/guest/component"
 	"hermes-box/guest/protocol"
 )
 
@@ -15,7 +18,7 @@ const undoTime = 5 * time.Minute
 // change is one component on its way through the phases.
 type change struct {
 	g    *Guest
-	c    component
+	c    component.Component
 	tx   protocol.Transaction
 	want protocol.Component
 	kept kept
@@ -80,7 +83,7 @@ func (ch *change) apply(ctx context.Context, stop func()) error {
 
 // unrecorded is a failure that recover resolves.
 func (ch *change) unrecorded(err error) error {
-	return phaseError(fmt.Errorf("it is healthy, but recording that failed: %w", err), ch.c.name(), protocol.PhaseHealth)
+	return component.Failure(fmt.Errorf("it is healthy, but recording that failed: %w", err), ch.c.Name(), protocol.PhaseHealth)
 }
 
 // ahead is the journal of a transaction between two turns.
@@ -103,8 +106,8 @@ func (ch *change) take(ctx context.Context) error {
 	if err := ch.g.writeJournal(ch.journal); err != nil || ch.have != nil {
 		return err
 	}
-	ch.g.did("stage " + ch.c.name())
-	return ch.g.rename(ch.g.stagingPath(ch.c, ch.tx.ID), ch.dir())
+	ch.g.Did("stage " + ch.c.Name())
+	return ch.g.Rename(ch.g.stagingPath(ch.c, ch.tx.ID), ch.dir())
 }
 
 // plan makes the journal of the turn, before its first effect.
@@ -123,12 +126,12 @@ func (ch *change) plan(ctx context.Context) error {
 			return err
 		}
 	}
-	if ch.c.unit() != "" {
-		units, err := ch.g.System.Units(ctx, ch.c.unit())
+	if ch.c.Unit() != "" {
+		units, err := ch.g.Machine.Units(ctx, ch.c.Unit())
 		if err != nil {
 			return err
 		}
-		j.Running = units[ch.c.unit()].Active == "active"
+		j.Running = units[ch.c.Unit()].Active == "active"
 	}
 	// One previous release is kept: the current one, or, where the current one is broken and replaced by
 	// itself, the one before it.
@@ -148,12 +151,12 @@ func (ch *change) plan(ctx context.Context) error {
 // skip leaves a component that is applied and works. A service that does not run is started, and one that runs
 // follows where the ports have moved.
 func (ch *change) skip(ctx context.Context) error {
-	if unit := ch.c.unit(); unit != "" {
-		now, err := ch.g.unitOf(ctx, ch.c)
+	if unit := ch.c.Unit(); unit != "" {
+		now, err := component.UnitOf(ctx, ch.g.components(), ch.c)
 		if err != nil {
 			return err
 		}
-		moved, err := ch.g.portsMoved(unit)
+		moved, err := component.PortsMoved(ch.g.Tree, unit)
 		if err != nil {
 			return err
 		}
@@ -164,14 +167,16 @@ func (ch *change) skip(ctx context.Context) error {
 			}
 		}
 	}
-	if err := ch.wait(ctx); err != nil {
+	if err := component.WaitHealthy(ctx, ch.g.components(), ch.c); err != nil {
 		return err
 	}
 	ch.event("", protocol.Skipped, "")
 	return nil
 }
 
-func (ch *change) smoke(ctx context.Context) error { return ch.c.smoke(ctx, ch.g, ch.want, ch.dir()) }
+func (ch *change) smoke(ctx context.Context) error {
+	return ch.c.Smoke(ctx, ch.g.components(), ch.want, ch.dir())
+}
 
 func (ch *change) activate(ctx context.Context) error {
 	if err := ch.g.commandsFree(ch.c); err != nil {
@@ -181,26 +186,26 @@ func (ch *change) activate(ctx context.Context) error {
 	if err := ch.g.writeJournal(ch.journal); err != nil {
 		return err
 	}
-	if err := ch.g.makeStateDirs(ctx, ch.c); err != nil {
+	if err := ch.makeStateDirs(ctx); err != nil {
 		return err
 	}
 	if err := ch.g.link(ch.c, ch.journal.Candidate.Dir); err != nil {
 		return err
 	}
-	if ch.c.unit() == "" {
+	if ch.c.Unit() == "" {
 		return nil
 	}
-	if err := ch.g.System.EnableUnit(ctx, ch.c.unit()); err != nil {
+	if err := ch.g.Machine.EnableUnit(ctx, ch.c.Unit()); err != nil {
 		return err
 	}
-	return ch.g.restartUnit(ctx, ch.c.unit())
+	return ch.g.restartUnit(ctx, ch.c.Unit())
 }
 
 func (ch *change) health(ctx context.Context) error {
-	if err := ch.wait(ctx); err != nil {
+	if err := component.WaitHealthy(ctx, ch.g.components(), ch.c); err != nil {
 		return err
 	}
-	for _, name := range dependents[ch.c.name()] {
+	for _, name := range component.Dependents[ch.c.Name()] {
 		// What was broken before its turn says nothing of this one.
 		if lost, err := ch.g.lost(ctx, name); err != nil {
 			return err
@@ -208,10 +213,24 @@ func (ch *change) health(ctx context.Context) error {
 			continue
 		}
 		if err := ch.g.smokeCurrent(ctx, name); err != nil {
-			return fmt.Errorf("%s on %s %s: %w", name, ch.c.name(), ch.want.Version, err)
+			return fmt.Errorf("%s on %s %s: %w", name, ch.c.Name(), ch.want.Version, err)
 		}
 	}
 	return nil
+}
+
+// makeStateDirs makes the directories that the component may write to on the data disk, and the first files in them. What
+// exists keeps its owner, mode and content: it is the user's.
+func (ch *change) makeStateDirs(ctx context.Context) error {
+	for _, d := range ch.c.StateDirs() {
+		if err := os.MkdirAll(filepath.Dir(ch.g.Path(d.Path)), 0o755); err != nil {
+			return err
+		}
+		if _, err := ch.g.MakeDir(d, ch.g.Machine); err != nil {
+			return err
+		}
+	}
+	return ch.c.Prepare(ctx, ch.g.components())
 }
 
 // fail puts the component back and says what happened. It works on when the caller has given up: what is left
@@ -221,7 +240,7 @@ func (ch *change) fail(ctx context.Context, phase string, err error, stop func()
 	if c := ctx.Err(); c != nil && !errors.Is(err, c) {
 		err = errors.Join(c, err)
 	}
-	failure := phaseError(err, ch.c.name(), phase)
+	failure := component.Failure(err, ch.c.Name(), phase)
 	ch.event(phase, protocol.Failed, failure.Message)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
@@ -239,5 +258,5 @@ func (ch *change) fail(ctx context.Context, phase string, err error, stop func()
 func (ch *change) dir() string { return ch.g.releasePath(ch.c, ch.journal.Candidate.Dir) }
 
 func (ch *change) event(phase, state, line string) {
-	ch.g.emit(protocol.Event{Component: ch.c.name(), Phase: phase, State: state, Line: line})
+	ch.g.emit(protocol.Event{Component: ch.c.Name(), Phase: phase, State: state, Line: line})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -188,7 +188,7 @@ func TestRecoveryUnitStartsNothing(t *testing.T) {
 		if k.step != "restart executor.service" {
 			continue
 		}
-		must(t, k.sys.Break("hermes-box-recovery.service", guest.Unit{Active: "activating"}))
+		must(t, k.sys.Break("hermes-box-recovery.service", machine.Unit{Active: "activating"}))
 		r, err := k.Recover(context.Background())
 		if err != nil || r.Action != "undone" {
 			t.Errorf("%+v, %v", r, err)

@@ -23,6 +23,8 @@ import (
 	"testing"
 
 	"hermes-box/guest"
+	"hermes-box/guest/durable"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/simulate"
 )
@@ -53,7 +55,7 @@ esac
 type box struct {
 	*guest.Guest
 	t      testing.TB
-	sys    *simulate.System
+	sys    *simulate.Machine
 	mu     sync.Mutex
 	events []protocol.Event
 }
@@ -111,10 +113,10 @@ func newBoxAt(t testing.TB, root string) *box {
 
 const diskSize = 4 << 30
 
-var blankDisk = guest.Disk{Size: diskSize, Blank: true}
+var blankDisk = machine.Disk{Size: diskSize, Blank: true}
 
 // newRoot is a machine as it comes from its image, with this data disk.
-func newRoot(t testing.TB, data guest.Disk) *box {
+func newRoot(t testing.TB, data machine.Disk) *box {
 	root := tempDir(t)
 	must(t, simulate.Open(root).AddDisk("/dev/vdb", data))
 	b := openBox(t, root)
@@ -165,7 +167,7 @@ func (b *box) failAt(what string) {
 // openBox is the helper of a new process on a machine that is there.
 func openBox(t testing.TB, root string) *box {
 	b := &box{t: t, sys: simulate.Open(root)}
-	b.Guest = &guest.Guest{Root: root, System: b.sys, Emit: func(e protocol.Event) {
+	b.Guest = &guest.Guest{Tree: durable.Tree{Root: root}, Machine: b.sys, Emit: func(e protocol.Event) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.events = append(b.events, e)
@@ -290,7 +292,7 @@ func imageArtifact(o objects, version string) protocol.Artifact {
 // send gives the objects to the guest.
 func (b *box) send(o objects) {
 	b.t.Helper()
-	_, err := b.Receive(context.Background(), o.tar())
+	_, err := b.Objects().Receive(context.Background(), o.tar())
 	must(b.t, err)
 }
 

@@ -1,45 +1,70 @@
-// Package guest is the transaction engine that runs inside the VM. It installs, proves, activates and rolls
-// back releases, makes a fresh root into a box, and tells what runs. It knows nothing of the host beyond
-// package protocol.
-//
-// Every effect outside the files below Guest.Root goes through System, so that the whole engine runs in tests,
-// and on the rehearsal machine, against a plain directory.
+// Package guest is the transaction engine inside the VM: it installs the releases of a lock, proves them, makes them
+// current and rolls back, and reports what runs. It knows nothing of the host but package protocol. What it is built from
+// is in the packages below it.
 package guest
 
 import (
-	"path/filepath"
+	"context"
 	"time"
 
+	"hermes-box/guest/bootstrap"
+	"hermes-box/guest/component"
+	"hermes-box/guest/durable"
+	"hermes-box/guest/layout"
+	"hermes-box/guest/login"
+	"hermes-box/guest/object"
 	"hermes-box/guest/protocol"
 )
 
-// Guest is one machine: where its files are and how it is acted upon.
+// Guest is one machine: its files, and what can be done on it.
 type Guest struct {
-	Root   string               // "/", or a directory that stands for it
-	System System               // everything that is not a file
-	Emit   func(protocol.Event) // may be nil; called from several goroutines
-	Now    func() time.Time     // nil: time.Now
-	Helper string               // file of the helper that speaks for this guest; empty: the running executable
-
-	// After is called after each durable step of the engine (a file renamed into place, a link swapped, a
-	// unit restarted) with its name; nil in production. A crash test ends the run there, by not returning.
-	After func(step string)
+	durable.Tree                      // Root is "/", or a directory that stands for it
+	Machine      Machine              // everything that is not a file
+	Emit         func(protocol.Event) // may be nil; called from several goroutines
+	Now          func() time.Time     // nil: time.Now
+	Helper       string               // file of this helper; empty: the running executable
 }
 
-// Path is where an absolute path of the guest is found.
-func (g *Guest) Path(elem ...string) string {
-	return filepath.Join(append([]string{g.Root}, elem...)...)
+// Machine is what the engine and its parts do on the machine. Package machine implements it for Linux; tests and the
+// rehearsal machine have one that is a directory. Paths are real paths, as Guest.Path returns them.
+type Machine interface {
+	component.Machine
+	bootstrap.Machine
+	login.Machine
+	StopUnit(ctx context.Context, unit string) error
+	KernelLog() string
+}
+
+// Objects are the objects that the host has sent.
+func (g *Guest) Objects() object.Store { return object.Store{Tree: g.Tree} }
+
+// Bootstrap makes a fresh root disk into a box. See bootstrap.Run.
+func (g *Guest) Bootstrap(ctx context.Context, ask protocol.Bootstrap) (protocol.Bootstrapped, error) {
+	return bootstrap.Run(ctx, bootstrap.Env{Tree: g.Tree, Machine: g.Machine, Emit: g.emit, Now: g.now}, ask)
+}
+
+// CheckData fails unless the data disk of this box is mounted in all its places.
+func (g *Guest) CheckData(ctx context.Context) error {
+	return bootstrap.CheckData(ctx, g.Tree, g.Machine)
+}
+
+// Login is what a person signs in to.
+func (g *Guest) Login() login.Login {
+	return login.Login{Tree: g.Tree, Machine: g.Machine, Emit: g.emit, Applied: g.AppliedState}
+}
+
+func (g *Guest) components() component.Env {
+	return component.Env{Tree: g.Tree, Machine: g.Machine, Emit: g.emit}
+}
+
+// exclusive keeps all other helpers from changing the box.
+func (g *Guest) exclusive(ctx context.Context) (unlock func(), err error) {
+	return g.Lock(ctx, layout.Mutex)
 }
 
 func (g *Guest) emit(e protocol.Event) {
 	if g.Emit != nil {
 		g.Emit(e)
-	}
-}
-
-func (g *Guest) did(step string) {
-	if g.After != nil {
-		g.After(step)
 	}
 }
 

@@ -1,210 +1,54 @@
-package guest
+package guest_test
 
 import (
-	"context"
-	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"hermes-box/guest/component"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
-// answers is a machine on which nothing happens but what a service answers.
-type answers struct {
-	System
-	get, post int
-	body      string
-	err       error
-}
-
-func (a answers) Get(context.Context, string, map[string]string) (int, []byte, error) {
-	return a.get, nil, a.err
-}
-
-func (a answers) Post(context.Context, string, map[string]string, []byte) (int, []byte, error) {
-	return a.post, []byte(a.body), a.err
-}
-
-func put(t *testing.T, g *Guest, path, text string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(g.Path(path)), 0o755), os.WriteFile(g.Path(path), []byte(text), 0o755)); err != nil {
-		t.Fatal(err)
+func TestHealthOfAFreshRoot(t *testing.T) {
+	s, err := newBox(t).Status(t.Context())
+	must(t, err)
+	if len(s.Components) != 6 {
+		t.Fatalf("%+v", s.Components)
 	}
-}
-
-func TestExecutorHealth(t *testing.T) {
-	active := Unit{Active: "active"}
-	const token = "EXECUTOR_AUTH_TOKEN=0123456789abcdef0123456789abcdef\n"
-	for _, tt := range []struct {
-		name  string
-		unit  Unit
-		says  answers
-		token string
-		want  string
-	}{
-		{"guarded and speaking", active, answers{get: 401, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
-		{"open and speaking", active, answers{get: 200, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
-		{"not running", Unit{Active: "inactive"}, answers{}, token, protocol.Stopped},
-		{"given up", Unit{Active: "failed", Result: "exit-code"}, answers{}, token, protocol.FailedState},
-		{"between restarts", Unit{Active: "activating", Sub: "auto-restart"}, answers{}, token, protocol.FailedState},
-		{"being started", Unit{Active: "activating", Sub: "start"}, answers{}, token, protocol.Starting},
-		{"being started after a crash", Unit{Active: "activating", Sub: "start", Restart: 1}, answers{}, token, protocol.Starting},
-		{"being started after too many", Unit{Active: "activating", Sub: "start", Restart: maxCrashes}, answers{}, token, protocol.FailedState},
-		{"early in the boot", Unit{Active: "inactive", Queued: true}, answers{}, token, protocol.Starting},
-		{"silent", active, answers{err: errors.New("connection refused")}, token, protocol.FailedState},
-		{"broken", active, answers{get: 500}, token, protocol.FailedState},
-		{"token refused", active, answers{get: 401, post: 401}, token, protocol.FailedState},
-		{"not MCP", active, answers{get: 200, post: 200, body: "<html>"}, token, protocol.FailedState},
-		{"no token", active, answers{get: 401}, "", protocol.FailedState},
-		{"token of nothing", active, answers{get: 401}, "EXECUTOR_AUTH_TOKEN=\n", protocol.FailedState},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			g := &Guest{Root: t.TempDir(), System: tt.says}
-			put(t, g, portsFile, "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
-			if tt.token != "" {
-				put(t, g, tokenFile, tt.token)
-			}
-			if state, detail := (executor{}).health(context.Background(), g, tt.unit); state != tt.want {
-				t.Errorf("%s: %s", state, detail)
-			}
-		})
-	}
-}
-
-func TestHermesHealth(t *testing.T) {
-	running := map[string]string{"gateway_state.json": `{"gateway_state":"running"}`}
-	with := func(name, text string) map[string]string {
-		return map[string]string{"gateway_state.json": `{"gateway_state":"running"}`, name: text}
-	}
-	active := Unit{Active: "active", Since: time.Now().Add(-time.Minute)}
-	for _, tt := range []struct {
-		name  string
-		unit  Unit
-		files map[string]string
-		want  string
-	}{
-		{"new", active, running, protocol.SetupRequired},
-		{"empty env", active, with(".env", "# OPENAI_API_KEY=x\nOPENAI_API_KEY=\n"), protocol.SetupRequired},
-		{"empty auth", active, with("auth.json", "{}"), protocol.SetupRequired},
-		{"other config", active, with("config.yaml", "agent:\n  model: x\n"), protocol.SetupRequired},
-		{"key", active, with(".env", "A=b\nexport OPENAI_API_KEY=\"x\"\n"), protocol.Healthy},
-		{"login", active, with("auth.json", `{"providers":{"nous":{}}}`), protocol.Healthy},
-		{"logged out", active, with("auth.json", `{"version":2,"providers":{},"credential_pool":{}}`), protocol.SetupRequired},
-		{"key of a tool", active, with(".env", "MCP_EXECUTOR_API_KEY=x\n"), protocol.SetupRequired},
-		{"model", active, with("config.yaml", "model:\n  default: x\n"), protocol.Healthy},
-		{"stopped", Unit{Active: "inactive"}, running, protocol.Stopped},
-		{"failed", Unit{Active: "failed"}, running, protocol.FailedState},
-		{"silent", active, nil, protocol.FailedState},
-		{"old news", Unit{Active: "active", Since: time.Now().Add(time.Hour)}, running, protocol.FailedState},
-		{"starting", active, map[string]string{"gateway_state.json": `{"gateway_state":"starting"}`}, protocol.FailedState},
-		{"half written", active, map[string]string{"gateway_state.json": `{"gatew`}, protocol.FailedState},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			g := &Guest{Root: t.TempDir()}
-			put(t, g, currentDir+"/hermes/bin/hermes", "#!/bin/sh\n")
-			for name, text := range tt.files {
-				put(t, g, hermesHome.path+"/"+name, text)
-			}
-			if state, detail := (hermes{}).health(context.Background(), g, tt.unit); state != tt.want {
-				t.Errorf("%s: %s", state, detail)
-			}
-		})
-	}
-}
-
-func TestLoggedIn(t *testing.T) {
-	g := &Guest{Root: t.TempDir()}
-	look := func() (string, string) {
-		a, _ := claude{}.health(context.Background(), g, Unit{})
-		b, _ := codex{}.health(context.Background(), g, Unit{})
-		return a, b
-	}
-	if a, b := look(); a != protocol.FailedState || b != protocol.FailedState {
-		t.Errorf("nothing there: %s, %s", a, b)
-	}
-	put(t, g, currentDir+"/claude/bin/claude", "")
-	put(t, g, currentDir+"/codex/bin/codex", "")
-	if a, b := look(); a != protocol.SetupRequired || b != protocol.SetupRequired {
-		t.Errorf("nobody logged in: %s, %s", a, b)
-	}
-	put(t, g, agentHome+"/.claude/.credentials.json", "{...}")
-	put(t, g, agentHome+"/.codex/auth.json", "{...}")
-	if a, b := look(); a != protocol.Healthy || b != protocol.Healthy {
-		t.Errorf("logged in: %s, %s", a, b)
-	}
-}
-
-func TestComponentHealthOfAFreshRoot(t *testing.T) {
-	g := &Guest{Root: t.TempDir()}
-	all, err := g.componentHealth(context.Background(), nil)
-	if err != nil || len(all) != 6 {
-		t.Fatalf("%v, %v", all, err)
-	}
-	for _, c := range all {
+	for _, c := range s.Components {
 		if c.State != protocol.Stopped || c.Applied != "" {
 			t.Errorf("%+v", c)
 		}
 	}
 }
 
-// What runs since a moment and does not answer is starting; what does so for long, or keeps ending, is failed.
+// A service that has just started and does not answer yet is starting. One that does not answer for long, or keeps
+// ending, has failed.
 func TestASlowStartIsNoFailure(t *testing.T) {
+	b := newFirst(t)
 	now := time.Unix(1_800_000_000, 0)
-	g := &Guest{Root: t.TempDir(), Now: func() time.Time { return now }, System: answers{err: errors.New("connection refused")}}
-	put(t, g, portsFile, "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
-	put(t, g, currentDir+"/hermes/bin/hermes", "#!/bin/sh\n")
-	put(t, g, appliedFile, `{"hermes":{"name":"hermes","version":"1"},"executor":{"name":"executor","version":"1"}}`)
+	b.Now = func() time.Time { return now }
+	b.write("data/home/agent/.hermes/gateway_state.json", `{"gateway_state":"starting"}`)
+	must(t, os.Remove(b.Path("/var/lib/hermes-box/ports.env"))) // then executor is not healthy either
 	for _, tt := range []struct {
 		name string
-		unit Unit
+		unit machine.Unit
 		want string
 	}{
-		{"just started", Unit{Active: "active", Since: now.Add(-time.Second)}, protocol.Starting},
-		{"still not there", Unit{Active: "active", Since: now.Add(-risingTime)}, protocol.FailedState},
-		{"keeps ending", Unit{Active: "active", Since: now.Add(-time.Second), Restart: maxCrashes}, protocol.FailedState},
-		{"given up", Unit{Active: "failed"}, protocol.FailedState},
+		{"just started", machine.Unit{Active: "active", Since: now.Add(-time.Second)}, protocol.Starting},
+		{"still not there", machine.Unit{Active: "active", Since: now.Add(-3 * time.Minute)}, protocol.FailedState},
+		{"keeps ending", machine.Unit{Active: "active", Since: now.Add(-time.Second), Restart: component.MaxRestarts}, protocol.FailedState},
+		{"given up", machine.Unit{Active: "failed"}, protocol.FailedState},
 	} {
-		all, err := g.componentHealth(t.Context(), map[string]Unit{hermesUnit: tt.unit, executorUnit: tt.unit})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range all[4:] {
+		must(t, b.sys.Break("hermes.service", tt.unit))
+		must(t, b.sys.Break("executor.service", tt.unit))
+		s, err := b.Status(t.Context())
+		must(t, err)
+		for _, c := range s.Components[4:] {
 			if c.State != tt.want || c.Detail == "" {
 				t.Errorf("%s: %s is %s: %q", tt.name, c.Name, c.State, c.Detail)
 			}
 		}
-	}
-}
-
-// A start is refused while these two files of a killed server are there; nothing else may go.
-func TestExecutorPrestart(t *testing.T) {
-	g := &Guest{Root: t.TempDir()}
-	if err := g.ExecutorPrestart(context.Background()); err != nil {
-		t.Errorf("before anything is there: %v", err)
-	}
-	for _, name := range []string{"server-control/server.json", "server-control/startup.lock", "server-control/other", "data.db"} {
-		put(t, g, executorDir+"/"+name, "x")
-	}
-	for range 2 {
-		if err := g.ExecutorPrestart(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}
-	left, _ := filepath.Glob(g.Path(executorDir, "server-control/*"))
-	if len(left) != 1 || filepath.Base(left[0]) != "other" {
-		t.Errorf("left: %v", left)
-	}
-	// A link that leads out of the directory is not followed.
-	put(t, g, "/elsewhere/startup.lock", "x")
-	if err := errors.Join(os.RemoveAll(g.Path(executorDir, "server-control")), os.Symlink("../../elsewhere", g.Path(executorDir, "server-control"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.ExecutorPrestart(context.Background()); err == nil {
-		t.Error("it went through the link")
-	}
-	if _, err := os.Stat(g.Path("/elsewhere/startup.lock")); err != nil {
-		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 
+	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
@@ -21,16 +22,16 @@ func (g *Guest) Hello(ctx context.Context) (protocol.Hello, error) {
 	if h.Helper, err = g.helperDigest(); err != nil {
 		return h, err
 	}
-	switch _, err := os.Stat(g.Path(bootstrapFile)); {
+	switch _, err := os.Stat(g.Path(layout.Bootstrapped)); {
 	case err == nil:
 		h.Bootstrapped = true
 	case !errors.Is(err, fs.ErrNotExist):
 		return h, err
 	}
-	if h.DataUUID, err = g.System.MountedUUID(ctx, g.Path(protocol.DataDir)); err != nil {
+	if h.DataUUID, err = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)); err != nil {
 		return h, err
 	}
-	h.Objects, err = g.Objects()
+	h.Objects, err = g.Objects().Digests()
 	return h, err
 }
 

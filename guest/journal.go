@@ -7,6 +7,9 @@ import (
 	"os"
 	"strings"
 
+	"hermes-box/guest/component"
+	"hermes-box/guest/durable"
+	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
@@ -32,14 +35,9 @@ type journal struct {
 	Drop        string               `json:"drop,omitempty"`   // release that goes when the candidate stays
 }
 
-// component is the one whose turn it is; false between turns.
-func (j *journal) component() (component, bool) {
-	for _, c := range components() {
-		if c.name() == j.Candidate.Component.Name {
-			return c, true
-		}
-	}
-	return nil, false
+// component returns the component whose turn it is; false between turns.
+func (j *journal) component() (component.Component, bool) {
+	return component.Named(j.Candidate.Component.Name)
 }
 
 func (j *journal) String() string {
@@ -52,21 +50,21 @@ func (j *journal) String() string {
 
 // readJournal gives nil if no change is under way.
 func (g *Guest) readJournal() (*journal, error) {
-	path := g.Path(journalFile)
+	path := g.Path(layout.Journal)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	j := new(journal)
-	if err := getJSON(path, j); err != nil {
+	if err := durable.ReadJSON(path, j); err != nil {
 		return nil, &protocol.Error{Code: "integrity_failed", Message: "the journal cannot be read: " + err.Error(),
-			Hint: "the record of an interrupted change is damaged; rebuild the root disk: hermes-box rebuild"}
+			Hint: "look at it: hermes-box exec -- sudo ls -l " + protocol.StateDir}
 	}
 	return j, nil
 }
 
-func (g *Guest) writeJournal(j *journal) error { return g.putJSON(g.Path(journalFile), j) }
+func (g *Guest) writeJournal(j *journal) error { return g.WriteJSON(g.Path(layout.Journal), j) }
 
-func (g *Guest) clearJournal() error { return g.remove(g.Path(journalFile)) }
+func (g *Guest) clearJournal() error { return g.Remove(g.Path(layout.Journal)) }
 
 // bootID names the running boot; empty where the kernel does not tell.
 func (g *Guest) bootID() string {

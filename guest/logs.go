@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 
+	"hermes-box/guest/layout"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -15,9 +17,9 @@ const maxLogLines = 100_000
 
 // logUnits are the units of each source of a LogRequest.
 var logUnits = map[string][]string{
-	"hermes":   {hermesUnit, "hermes-dashboard.service"},
-	"executor": {executorUnit},
-	"recovery": {recoveryUnit},
+	"hermes":   {layout.HermesUnit, "hermes-dashboard.service"},
+	"executor": {layout.ExecutorUnit},
+	"recovery": {layout.RecoveryUnit},
 }
 
 // Logs copies the journal of one source to out as plain text, the last ask.Lines lines of it. With Follow it
@@ -38,12 +40,12 @@ func (g *Guest) Logs(ctx context.Context, ask protocol.LogRequest, out io.Writer
 	if ask.Follow {
 		args = append(args, "--follow")
 	}
-	printed, err := g.System.Run(ctx, Cmd{Path: "journalctl", Args: args, Stdout: out, Timeout: -1})
+	printed, err := g.Machine.Run(ctx, machine.Cmd{Path: "journalctl", Args: args, Stdout: out, Timeout: -1})
 	if ask.Follow && ctx.Err() != nil {
 		return nil
 	}
-	// A System without streams returns what it printed; the real one returns what is on stderr.
-	var exit *ExitError
+	// A Machine without streams returns what it printed; the real one returns what is on stderr.
+	var exit *machine.ExitError
 	if err == nil && len(printed) > 0 {
 		_, err = out.Write(printed)
 	} else if errors.As(err, &exit) && exit.Output != "" {

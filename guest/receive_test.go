@@ -23,12 +23,12 @@ func TestReceive(t *testing.T) {
 	sum := sha512.Sum512([]byte("second"))
 	o["sha512/"+hex.EncodeToString(sum[:])] = []byte("second")
 	for range 2 { // what is there already is read past
-		got, err := b.Receive(context.Background(), o.tar())
+		got, err := b.Objects().Receive(context.Background(), o.tar())
 		if err != nil || got != (protocol.Received{Objects: 2, Bytes: 11}) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
-	have, err := b.Objects()
+	have, err := b.Objects().Digests()
 	if want := []string{first, sri(sum[:])}; err != nil || !slices.Equal(have, want) {
 		t.Errorf("objects %v, %v", have, err)
 	}
@@ -62,7 +62,7 @@ func TestReceiveRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBox(t)
-			_, err := b.Receive(context.Background(), bytes.NewReader(tt.stream))
+			_, err := b.Objects().Receive(context.Background(), bytes.NewReader(tt.stream))
 			var e *protocol.Error
 			if !errors.As(err, &e) || e.Code != tt.code {
 				t.Errorf("error %v", err)
@@ -81,7 +81,7 @@ func TestReceiveEndsWithItsContext(t *testing.T) {
 	cancel()
 	o := objects{}
 	o.add([]byte("x"))
-	if _, err := b.Receive(ctx, o.tar()); !errors.Is(err, context.Canceled) {
+	if _, err := b.Objects().Receive(ctx, o.tar()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

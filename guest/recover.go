@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"hermes-box/guest/component"
+	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
@@ -12,7 +14,7 @@ import (
 // services, and before every Apply. While another helper is at work nothing is interrupted, and it does not
 // wait: the services that a first Apply starts pull the recovery unit in.
 func (g *Guest) Recover(ctx context.Context) (protocol.Recovered, error) {
-	unlock, err := g.hold(ctx, mutexFile, 0)
+	unlock, err := g.TryLock(layout.Mutex)
 	if err != nil {
 		return protocol.Recovered{}, err
 	}
@@ -28,7 +30,7 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 	if err != nil {
 		return protocol.Recovered{}, err
 	}
-	if err := g.removeTree(g.Path(smokeDir)); err != nil {
+	if err := g.RemoveAll(g.Path(layout.Smoke)); err != nil {
 		return protocol.Recovered{}, err
 	}
 	if j == nil {
@@ -52,7 +54,7 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 		err = g.undo(ctx, j)
 	}
 	if err != nil {
-		return protocol.Recovered{}, phaseError(err, j.Candidate.Component.Name, protocol.PhaseActivate)
+		return protocol.Recovered{}, component.Failure(err, j.Candidate.Component.Name, protocol.PhaseActivate)
 	}
 	return done, nil
 }
@@ -86,32 +88,32 @@ func (g *Guest) undo(ctx context.Context, j *journal) error {
 
 // putBackUnit runs the service on the release before. A start from inside the recovery unit, which the services
 // wait for, would be a deadlock: there the service is only stopped, and after a reboot it does not run yet.
-func (g *Guest) putBackUnit(ctx context.Context, c component, j *journal) error {
-	if c.unit() == "" || j.Boot != g.bootID() {
+func (g *Guest) putBackUnit(ctx context.Context, c component.Component, j *journal) error {
+	if c.Unit() == "" || j.Boot != g.bootID() {
 		return nil
 	}
-	units, err := g.System.Units(ctx, recoveryUnit)
+	units, err := g.Machine.Units(ctx, layout.RecoveryUnit)
 	if err != nil {
 		return err
 	}
-	if j.Before != "" && j.Running && units[recoveryUnit].Active != "activating" {
-		return g.restartUnit(ctx, c.unit())
+	if j.Before != "" && j.Running && units[layout.RecoveryUnit].Active != "activating" {
+		return g.restartUnit(ctx, c.Unit())
 	}
-	return g.stopUnit(ctx, c.unit())
+	return g.stopUnit(ctx, c.Unit())
 }
 
 func (g *Guest) restartUnit(ctx context.Context, unit string) error {
-	if err := g.System.RestartUnit(ctx, unit); err != nil {
+	if err := g.Machine.RestartUnit(ctx, unit); err != nil {
 		return err
 	}
-	g.did("restart " + unit)
-	return g.remove(g.movedPath(unit)) // it has the ports that are recorded
+	g.Did("restart " + unit)
+	return component.PortsTaken(g.Tree, unit) // it has the ports that are recorded
 }
 
 func (g *Guest) stopUnit(ctx context.Context, unit string) error {
-	if err := g.System.StopUnit(ctx, unit); err != nil {
+	if err := g.Machine.StopUnit(ctx, unit); err != nil {
 		return err
 	}
-	g.did("stop " + unit)
+	g.Did("stop " + unit)
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"hermes-box/guest/component"
+	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
@@ -22,12 +24,12 @@ const (
 // It holds no lock: the recovery unit takes it, and systemd puts its jobs in order.
 func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
 	// The unit mounts the disk too, so the disk is looked at after it.
-	recovery := g.System.StartUnit(ctx, recoveryUnit)
+	recovery := g.Machine.StartUnit(ctx, layout.RecoveryUnit)
 	if err := g.CheckData(ctx); err != nil {
 		return protocol.Status{}, err
 	}
 	if recovery != nil {
-		return protocol.Status{}, &protocol.Error{Code: "external_failed", Phase: "recovery", Output: outputOf(recovery),
+		return protocol.Status{}, &protocol.Error{Code: "external_failed", Phase: "recovery", Output: component.OutputOf(recovery),
 			Message: fmt.Sprintf("the recovery before the services did not succeed: %v", recovery), Hint: "hermes-box logs recovery"}
 	}
 	applied, err := g.AppliedState()
@@ -35,8 +37,8 @@ func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
 		return protocol.Status{}, err
 	}
 	var wait sync.WaitGroup
-	for _, c := range components() {
-		if _, ok := applied[c.name()]; ok && c.unit() != "" {
+	for _, c := range component.All() {
+		if _, ok := applied[c.Name()]; ok && c.Unit() != "" {
 			wait.Go(func() { g.startService(ctx, c) })
 		}
 	}
@@ -48,31 +50,23 @@ func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
 }
 
 // startService starts one service and waits for its health. How it ended is told by an event and by the status.
-func (g *Guest) startService(ctx context.Context, c component) {
-	event := protocol.Event{Component: c.name(), Phase: "start", State: protocol.Started}
+func (g *Guest) startService(ctx context.Context, c component.Component) {
+	event := protocol.Event{Component: c.Name(), Phase: "start", State: protocol.Started}
 	g.emit(event)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not healthy after %v", startTime))
 	defer cancel()
-	err := g.System.StartUnit(ctx, c.unit())
+	err := g.Machine.StartUnit(ctx, c.Unit())
 	if err == nil {
-		err = (&change{g: g, c: c}).wait(ctx)
+		err = component.WaitHealthy(ctx, g.components(), c)
 	}
 	event.State = protocol.Done
 	if err != nil {
 		event.State, event.Line = protocol.Failed, err.Error()
-		if out := outputOf(err); out != "" {
+		if out := component.OutputOf(err); out != "" {
 			event.Line += "\n" + out
 		}
 	}
 	g.emit(event)
-}
-
-func outputOf(err error) string {
-	var exit *ExitError
-	if errors.As(err, &exit) {
-		return exit.Output
-	}
-	return ""
 }
 
 // Quiesce stops the services and writes everything to the disks, so that the machine can be stopped at any
@@ -87,12 +81,12 @@ func (g *Guest) Quiesce(ctx context.Context) (protocol.Quiesced, error) {
 	defer unlock()
 	ctx, cancel := context.WithTimeout(ctx, quiesceTime)
 	defer cancel()
-	units, err := g.System.Units(ctx, hermesUnit, executorUnit)
+	units, err := g.Machine.Units(ctx, layout.HermesUnit, layout.ExecutorUnit)
 	if err != nil {
-		return done, errors.Join(err, g.System.Sync(ctx))
+		return done, errors.Join(err, g.Machine.Sync(ctx))
 	}
 	var failed error
-	for _, unit := range []string{hermesUnit, executorUnit} {
+	for _, unit := range []string{layout.HermesUnit, layout.ExecutorUnit} {
 		// One that is waiting to be restarted is "activating" and has to be stopped too.
 		if a := units[unit].Active; a == "inactive" || a == "failed" {
 			continue
@@ -103,5 +97,5 @@ func (g *Guest) Quiesce(ctx context.Context) (protocol.Quiesced, error) {
 		}
 		done.Stopped = append(done.Stopped, unit)
 	}
-	return done, errors.Join(failed, g.System.Sync(ctx))
+	return done, errors.Join(failed, g.Machine.Sync(ctx))
 }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -118,7 +118,7 @@ func TestStartRefuses(t *testing.T) {
 		"a workspace of another disk": {func(b *box) { must(b.t, b.sys.SetMount("/workspace", other)) },
 			"integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
 		"recovery": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "recovery before the services"},
-		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "not been made into a box"},
+		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "is not a box yet"},
 	} {
 		b := newFirst(t)
 		must(t, b.sys.Reboot())
@@ -135,7 +135,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestQuiesce(t *testing.T) {
 	b := newFirst(t) // both run
-	must(t, b.sys.Break(executorUnit, guest.Unit{Active: "activating", Sub: "auto-restart"}))
+	must(t, b.sys.Break(executorUnit, machine.Unit{Active: "activating", Sub: "auto-restart"}))
 	out, err := b.Quiesce(t.Context())
 	if err != nil || !slices.Equal(out.Stopped, []string{hermesUnit, executorUnit}) {
 		t.Errorf("%+v, %v", out, err)

@@ -2,13 +2,15 @@ package guest
 
 import (
 	"context"
-	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"hermes-box/guest/component"
+	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
@@ -36,7 +38,7 @@ func (g *Guest) stageAhead(ctx context.Context, todo []*change) (stop func()) {
 // stageInTime stages when what the component is installed by is applied, its objects are here, and a slot is free.
 func (ch *change) stageInTime(ctx context.Context, todo []*change, slots chan struct{}) error {
 	for _, other := range todo {
-		if slices.Contains(dependents[other.c.name()], ch.c.name()) {
+		if slices.Contains(component.Dependents[other.c.Name()], ch.c.Name()) {
 			select {
 			case <-other.applied:
 			case <-ctx.Done():
@@ -72,14 +74,14 @@ func (ch *change) arrived(ctx context.Context) error {
 	}
 	ch.event(protocol.PhaseUpload, protocol.Started, "")
 	for last := time.Now(); ; {
-		receiving, err := ch.g.receiving()
+		receiving, err := ch.g.Locked(layout.ReceiveMutex)
 		if err != nil {
 			return err
 		}
 		if receiving { // asked before we look: what ends in between is seen by the look
 			last = time.Now()
 		}
-		switch here, err := ch.g.haveAll(ch.want); {
+		switch here, err := ch.g.Objects().Has(ch.want.Objects()...); {
 		case err != nil:
 			return err
 		case here:
@@ -96,32 +98,6 @@ func (ch *change) arrived(ctx context.Context) error {
 	}
 }
 
-// receiving tells whether another helper is storing objects. It shares the lock with whoever else asks: two of them
-// must not take each other for a receive.
-func (g *Guest) receiving() (bool, error) {
-	l, err := g.mutex(receiveMutex)
-	if err != nil {
-		return false, err
-	}
-	free, err := l.TryRLock()
-	return !free, errors.Join(err, l.Close())
-}
-
-func (g *Guest) haveAll(want protocol.Component) (bool, error) {
-	for _, digest := range want.Objects() {
-		path, err := g.objectPath(digest)
-		if err != nil {
-			return false, err
-		}
-		if _, err := os.Lstat(path); os.IsNotExist(err) {
-			return false, nil
-		} else if err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // stage makes the release in a directory beside those that are there.
 func (ch *change) stage(ctx context.Context) error {
 	dir := ch.g.stagingPath(ch.c, ch.tx.ID)
@@ -131,22 +107,43 @@ func (ch *change) stage(ctx context.Context) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	if err := ch.c.stage(ctx, ch.g, ch.want, dir); err != nil {
+	if err := ch.c.Stage(ctx, ch.g.components(), ch.want, dir); err != nil {
 		return err
 	}
 	if err := seal(dir); err != nil {
 		return err
 	}
 	// One sync of everything is faster than one for each of ten thousand files.
-	return ch.g.System.Sync(ctx)
+	return ch.g.Machine.Sync(ctx)
 }
 
 // dropStaged removes what a transaction has staged and not given its name yet.
 func (g *Guest) dropStaged(tx protocol.Transaction) error {
-	for _, c := range components() {
-		if err := g.removeTree(g.stagingPath(c, tx.ID)); err != nil {
+	for _, c := range component.All() {
+		if err := g.RemoveAll(g.stagingPath(c, tx.ID)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// seal makes a staged tree readable by all and writable by root alone, so that no agent updates itself.
+func seal(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		mode := info.Mode().Perm()&0o755 | 0o444
+		if d.IsDir() || mode&0o111 != 0 {
+			mode |= 0o555
+		}
+		if mode == info.Mode().Perm() {
+			return nil
+		}
+		return os.Chmod(path, mode)
+	})
 }

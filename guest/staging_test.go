@@ -58,7 +58,7 @@ func TestInstalledAsObjectsArrive(t *testing.T) {
 	r, w := io.Pipe()
 	received, applied := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := b.Receive(context.Background(), r)
+		_, err := b.Objects().Receive(context.Background(), r)
 		received <- err
 	}()
 	go func() {
@@ -89,7 +89,7 @@ func TestEndWaitsForAReceive(t *testing.T) {
 		r, w := io.Pipe()
 		received, applied := make(chan error, 1), make(chan error, 1)
 		go func() {
-			_, err := b.Receive(t.Context(), r)
+			_, err := b.Objects().Receive(t.Context(), r)
 			r.CloseWithError(err)
 			received <- err
 		}()
@@ -110,7 +110,7 @@ func TestEndWaitsForAReceive(t *testing.T) {
 		}
 		must(t, <-applied)
 	})
-	if left, err := b.Objects(); len(left) != 0 || err != nil {
+	if left, err := b.Objects().Digests(); len(left) != 0 || err != nil {
 		t.Errorf("objects left: %v, %v", left, err)
 	}
 }
@@ -123,7 +123,7 @@ func TestEndOutlivesAReceiveThatHangs(t *testing.T) {
 		r, w := io.Pipe()
 		received := make(chan error, 1)
 		go func() {
-			_, err := b.Receive(t.Context(), r)
+			_, err := b.Objects().Receive(t.Context(), r)
 			received <- err
 		}()
 		synctest.Wait()

@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -10,8 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"hermes-box/guest/bootstrap"
+	"hermes-box/guest/component"
+	"hermes-box/guest/layout"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -47,7 +48,7 @@ func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
 
 // componentStatus asks systemd once about all services.
 func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus {
-	units, err := g.System.Units(ctx, hermesUnit, executorUnit)
+	units, err := g.Machine.Units(ctx, layout.HermesUnit, layout.ExecutorUnit)
 	if err == nil {
 		var all []protocol.ComponentStatus
 		if all, err = g.componentHealth(ctx, units); err == nil {
@@ -55,8 +56,8 @@ func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus 
 		}
 	}
 	var all []protocol.ComponentStatus
-	for _, c := range components() {
-		all = append(all, protocol.ComponentStatus{Name: c.name(), State: protocol.FailedState, Detail: err.Error()})
+	for _, c := range component.All() {
+		all = append(all, protocol.ComponentStatus{Name: c.Name(), State: protocol.FailedState, Detail: err.Error()})
 	}
 	return all
 }
@@ -65,11 +66,11 @@ func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus 
 func (g *Guest) dataStatus(ctx context.Context, s *protocol.Status) {
 	if err := g.CheckData(ctx); err != nil {
 		s.DataProblem = err.Error()
-		s.DataUUID, _ = g.System.MountedUUID(ctx, g.Path(protocol.DataDir)) // the problem says it already
+		s.DataUUID, _ = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)) // the problem says it already
 		return
 	}
-	s.DataUUID, _ = g.recordedUUID()
-	s.Data = g.usage(protocol.DataDir)
+	s.DataUUID, _ = bootstrap.RecordedUUID(g.Tree)
+	s.Data = g.Machine.Usage(g.Path(protocol.DataDir))
 }
 
 // machineStatus reads what the kernel tells of the machine; what it does not tell stays zero.
@@ -78,8 +79,9 @@ func (g *Guest) machineStatus(s *protocol.Status) {
 	s.Kernel = strings.TrimSpace(g.read("/proc/sys/kernel/osrelease"))
 	s.Uptime = int64(firstNumber(g.read("/proc/uptime")))
 	s.Load = firstNumber(g.read("/proc/loadavg"))
-	s.Memory = memory(g.read("/proc/meminfo"))
-	s.Root = g.usage("/")
+	s.Memory, s.Swap = machine.Memory(g.read("/proc/meminfo"))
+	s.OOMKills, s.Killed = g.killed()
+	s.Root = g.Machine.Usage(g.Path("/"))
 }
 
 func (g *Guest) read(path string) string {
@@ -101,39 +103,4 @@ func osName(text string) string {
 		}
 	}
 	return ""
-}
-
-// memory reads meminfo. Used is what cannot be had without swapping: the total less what is available.
-func memory(text string) protocol.Usage {
-	field := map[string]int64{}
-	for line := range strings.Lines(text) {
-		var name string
-		var kib int64
-		if n, _ := fmt.Sscanf(line, "%s %d kB", &name, &kib); n == 2 {
-			field[name] = kib << 10
-		}
-	}
-	total := field["MemTotal:"]
-	return protocol.Usage{Total: total, Used: total - field["MemAvailable:"]}
-}
-
-// usage asks the machine, if it keeps disks of its own, or else the filesystem at path.
-func (g *Guest) usage(path string) protocol.Usage {
-	if m, ok := g.System.(interface {
-		Usage(path string) protocol.Usage
-	}); ok {
-		return m.Usage(path)
-	}
-	return usage(g.Path(path))
-}
-
-// usage of a filesystem counts what is left as an ordinary user sees it, like df.
-func usage(path string) protocol.Usage {
-	var fs unix.Statfs_t
-	if unix.Statfs(path, &fs) != nil {
-		return protocol.Usage{}
-	}
-	block := int64(fs.Bsize)
-	used := (int64(fs.Blocks) - int64(fs.Bfree)) * block
-	return protocol.Usage{Used: used, Total: used + int64(fs.Bavail)*block}
 }

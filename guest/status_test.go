@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
 func TestStatus(t *testing.T) {
 	b := newBox(t)
 	must(t, b.apply(1, "node", "uv", "hermes"))
-	must(t, b.sys.AddDisk("/dev/vdb", guest.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID}))
+	must(t, b.sys.AddDisk("/dev/vdb", machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID}))
 	for path, text := range map[string]string{
 		"/etc/os-release":            "NAME=Debian\nPRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n",
 		"/proc/sys/kernel/osrelease": "6.12.1-amd64\n",
@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 	}
 	now := time.Unix(1_800_000_000, 0)
 	b.Now = func() time.Time { return now }
-	must(t, b.sys.Break("hermes.service", guest.Unit{Active: "active", Since: now.Add(-time.Minute)}))
+	must(t, b.sys.Break("hermes.service", machine.Unit{Active: "active", Since: now.Add(-time.Minute)}))
 	looks := map[string]int{}
 	b.sys.Fail = func(what string) error { looks[what]++; return nil }
 	s, err := b.Status(t.Context())
@@ -85,7 +85,7 @@ func TestStatusOfBroken(t *testing.T) {
 
 func TestStatusBeforeBootstrap(t *testing.T) {
 	s, err := newRoot(t, blankDisk).Status(t.Context())
-	if err != nil || !strings.Contains(s.DataProblem, "not been made into a box") || s.Lock != "" || s.LockProblem != "" || s.Journal != "" {
+	if err != nil || !strings.Contains(s.DataProblem, "is not a box yet") || s.Lock != "" || s.LockProblem != "" || s.Journal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 
+	"hermes-box/guest/component"
 	"hermes-box/guest/protocol"
 )
 
@@ -19,8 +20,8 @@ func (g *Guest) Versions(ctx context.Context) (protocol.Versions, error) {
 	if err != nil {
 		return answers, err
 	}
-	for _, c := range components() {
-		a, ok := applied[c.name()]
+	for _, c := range component.All() {
+		a, ok := applied[c.Name()]
 		if !ok {
 			continue
 		}
@@ -31,4 +32,30 @@ func (g *Guest) Versions(ctx context.Context) (protocol.Versions, error) {
 		answers.Components = append(answers.Components, answer)
 	}
 	return answers, ctx.Err()
+}
+
+// smokeCurrent proves that the current release of a component still runs. Without a current release it does nothing.
+func (g *Guest) smokeCurrent(ctx context.Context, name string) error {
+	all, err := g.releases()
+	if err != nil {
+		return err
+	}
+	if c, ok := component.Named(name); ok && all[name].Current != nil {
+		r := all[name].Current
+		return c.Smoke(ctx, g.components(), r.Component, g.releasePath(c, r.Dir))
+	}
+	return nil
+}
+
+// lost reports whether the current release of a component is not whole.
+func (g *Guest) lost(ctx context.Context, name string) (bool, error) {
+	all, err := g.releases()
+	if err != nil {
+		return false, err
+	}
+	if c, ok := component.Named(name); ok && all[name].Current != nil {
+		ok, err := g.whole(ctx, c, all[name].Current.Dir)
+		return !ok && err == nil, err
+	}
+	return false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hermes-box/limactl/child"
 	"os"
 	"os/exec"
 	"runtime"
@@ -88,7 +89,7 @@ func tryQEMU(program string) error {
 	cmd.Stdin = strings.NewReader(`{"execute":"qmp_capabilities"}` + "\n" + `{"execute":"quit"}` + "\n")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	detach(cmd)
+	child.Detach(cmd)
 	err = cmd.Run()
 	if err == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package limactl drives Lima through its own command and the machine inside through plain ssh. It is the only
-// package that runs either.
+// Package limactl drives Lima through its own command; its package ssh runs commands inside. Nothing else runs limactl
+// or ssh.
 //
 // Lima is never trusted to have done what it says: what it deletes is looked for again, the locks it drops are
 // put back, a state it calls Broken is taken apart, and a pid it would kill is looked at first. Instances and
@@ -10,15 +10,19 @@
 package limactl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hermes-box/limactl/ssh"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Config says which Lima to drive.
@@ -42,11 +46,10 @@ type Command struct {
 
 // Client drives one LIMA_HOME.
 type Client struct {
-	config  Config
-	env     []string
-	probe   func() Accel  // of this host; replaced in tests
-	connect time.Duration // connectLimit, shorter in tests
-	silence time.Duration // silenceLimit, shorter in tests
+	*ssh.Client // into its instances
+	config      Config
+	env         []string
+	probe       func() Accel // of this host; replaced in tests
 }
 
 // New makes a client. Nothing is looked up or run before the first call.
@@ -64,11 +67,20 @@ func New(c Config) *Client {
 	if c.Accel == nil {
 		c.Accel = Acceleration
 	}
-	return &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: c.Accel, connect: connectLimit, silence: silenceLimit}
+	client := &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: c.Accel}
+	client.Client = &ssh.Client{Program: c.SSH, Env: client.env, Log: client.log, Dir: func(name string) (string, error) {
+		return client.Dir(name), checkName("instance", name)
+	}}
+	return client
 }
 
 // Home is the LIMA_HOME.
 func (c *Client) Home() string { return c.config.Home }
+
+// CommandLine is limactl with these arguments on this home, to be pasted into a shell.
+func (c *Client) CommandLine(args ...string) string {
+	return "LIMA_HOME=" + shellescape.Quote(c.config.Home) + " " + shellescape.QuoteCommand(append([]string{cmp.Or(c.config.Program, "limactl")}, args...))
+}
 
 // Acceleration is how fast the machines of this client are.
 func (c *Client) Acceleration() Accel { return c.probe() }
@@ -78,7 +90,7 @@ func (c *Client) Dir(name string) string { return filepath.Join(c.config.Home, n
 
 // Version is the version of limactl, such as "2.1.3". ErrNotInstalled if there is none.
 func (c *Client) Version(ctx context.Context) (string, error) {
-	out, err := c.run(ctx, time.Minute, nil, "--version")
+	out, err := c.ask(ctx, "--version")
 	if err != nil {
 		return "", err
 	}
@@ -102,7 +114,7 @@ func (c *Client) Validate(ctx context.Context, yaml []byte) error {
 	if err := os.WriteFile(file, yaml, 0o600); err != nil {
 		return err
 	}
-	out, err := c.run(ctx, time.Minute, nil, "template", "validate", file)
+	out, err := c.ask(ctx, "template", "validate", file)
 	if err != nil {
 		return err
 	}
@@ -126,19 +138,6 @@ func (c *Client) program() (string, error) {
 			return "", &Error{Message: "limactl is not installed", Do: "install Lima 2.1.3 (see the README), then: limactl --version", Err: ErrNotInstalled, Kind: "preflight_failed"}
 		}
 		return "", fmt.Errorf("limactl: %w", err)
-	}
-	return path, nil
-}
-
-// ssh finds ssh.
-func (c *Client) ssh() (string, error) {
-	name := c.config.SSH
-	if name == "" {
-		name = "ssh"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", &Error{Message: "ssh is not installed", Do: "install the OpenSSH client: apt-get install openssh-client", Err: ErrNotInstalled, Kind: "preflight_failed"}
 	}
 	return path, nil
 }

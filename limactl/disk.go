@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Disk is one Lima disk.
@@ -72,17 +74,28 @@ func (c *Client) Disk(ctx context.Context, name string) (Disk, error) {
 			return d.disk(), nil
 		}
 	}
-	if exists(c.diskDir(name)) {
-		return Disk{}, &Error{
-			Message: fmt.Sprintf("disk %s is there, and Lima cannot read it", name),
-			Do:      "look at it: ls -l '" + c.diskDir(name) + "'",
-		}
+	if err := c.unlistedDisk(name); err != nil {
+		return Disk{}, err
 	}
 	return Disk{}, fmt.Errorf("disk %s: %w", name, ErrNotFound)
 }
 
+// unlistedDisk is the error for a disk that limactl disk list does not show although its directory is there; nil if that
+// is not there either.
+func (c *Client) unlistedDisk(name string) error {
+	dir := c.diskDir(name)
+	if !exists(dir) {
+		return nil
+	}
+	return &Error{
+		Message: fmt.Sprintf("limactl disk list does not show disk %s, but its directory %s is there", name, dir),
+		Do:      "ls -l " + shellescape.Quote(dir) + "; " + c.commandLine("disk", "list"),
+	}
+}
+
+// listDisks lists the disks of these names, or all.
 func (c *Client) listDisks(ctx context.Context, names ...string) ([]listedDisk, error) {
-	out, err := c.run(ctx, diskLimit, nil, append([]string{"disk", "list", "--json"}, names...)...)
+	out, err := c.ask(ctx, append([]string{"disk", "list", "--json"}, names...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -202,9 +215,16 @@ func (c *Client) foreignLocks(ctx context.Context, in Instance) (locks, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown := map[string]bool{}
 	for _, d := range all {
+		shown[d.Name] = true
 		if d.Instance != "" && d.Instance != in.Name {
 			held[d.Name] = d
+		}
+	}
+	for _, name := range in.Disks {
+		if err := c.unlistedDisk(name); err != nil && !shown[name] && !hollow(c.diskDir(name)) {
+			return nil, err // who holds it is unknown
 		}
 	}
 	return held, nil

@@ -3,6 +3,7 @@ package limactl
 import (
 	"errors"
 	"fmt"
+	"hermes-box/internal/sanitize"
 	"strings"
 )
 
@@ -11,7 +12,6 @@ var (
 	ErrNotInstalled = errors.New("not installed")
 	ErrNotFound     = errors.New("not found")
 	ErrExists       = errors.New("already exists")
-	ErrRoot         = errors.New("limactl refuses to run as root")
 	ErrInUse        = errors.New("in use")
 	ErrTimeout      = errors.New("timed out")
 )
@@ -40,21 +40,26 @@ func (e *Error) Code() string {
 	return e.Kind
 }
 
-// CommandError is a limactl that ended with a status other than 0.
+// CommandError is a limactl that ended with a status other than 0, or that did not end in time.
 type CommandError struct {
-	Args   []string // without the program
-	Status int      // -1 if it was killed
-	Stderr string   // its last lines
-	Err    error
+	Args    []string // without the program
+	Status  int      // -1 if it was killed
+	Message string   // why, in its own words; may be empty
+	Stderr  string   // its last lines
+	Err     error
+	hint    string
 }
 
 func (e *CommandError) Error() string {
 	message := fmt.Sprintf("limactl %s: %v", strings.Join(e.Args, " "), e.Err)
-	if last := lastLine(e.Stderr); last != "" {
-		message += ": " + last
+	if e.Message != "" {
+		message += ": " + e.Message
 	}
 	return message
 }
+
+// Recovery returns the hint: how to ask a limactl by hand that did not answer.
+func (e *CommandError) Recovery() string { return e.hint }
 
 // Unwrap gives the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
@@ -64,46 +69,18 @@ func (e *CommandError) Details() map[string]any {
 	return map[string]any{"command": append([]string{"limactl"}, e.Args...), "status": e.Status, "stderr": e.Stderr}
 }
 
-// ExitError is a remote command that ended with a status other than 0; 128+n if a signal killed it.
-type ExitError struct{ Status int }
-
-func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }
-
-// TransportError is a connection that could not be made or did not last; the remote command's own status is not
-// known. If Started is false the command never ran.
-type TransportError struct {
-	Instance string
-	Started  bool
-	Message  string // what ssh said, in its last lines
-	Err      error
+// complaint returns the line of a limactl's stderr that says why it failed: the first line of a panic of its own, or else
+// the last line.
+func complaint(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return strings.TrimSpace(sanitize.Text(line))
+		}
+	}
+	return lastLine(stderr)
 }
 
-func (e *TransportError) Error() string {
-	what := "no connection to " + e.Instance
-	if e.Started {
-		what = "connection to " + e.Instance + " lost"
-	}
-	if last := lastLine(e.Message); last != "" {
-		return what + ": " + last
-	}
-	if e.Err != nil {
-		return what + ": " + e.Err.Error()
-	}
-	return what
-}
-
-// Unwrap gives the cause.
-func (e *TransportError) Unwrap() error { return e.Err }
-
-// Recovery is the hint.
-func (e *TransportError) Recovery() string {
-	if e.Started {
-		return "see whether it runs: hermes-box status"
-	}
-	return "hermes-box status, then: hermes-box stop && hermes-box start"
-}
-
-// lastLine is the last line that is not blank, without logrus' decoration.
+// lastLine returns the last line that is not blank, without logrus' decoration.
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return logMessage(strings.TrimSpace(lines[len(lines)-1]))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -28,22 +27,5 @@ func TestEndlessOutputIsCutOff(t *testing.T) {
 				t.Errorf("%v, %d and %d bytes", err, len(out.stdout), len(out.stderr))
 			}
 		})
-	}
-}
-
-// A program in the box can see the mark of its session. With half a status that never ends it fills no memory.
-func TestEndlessMarkIsHandedOn(t *testing.T) {
-	var out strings.Builder
-	m := &markWriter{mark: "[mark]", w: &out, begun: make(chan struct{})}
-	for _, part := range []string{"[mark]+", "a[mark]=", strings.Repeat("7", 100), strings.Repeat("b", 100), "[mark]=3;"} {
-		if _, err := m.Write([]byte(part)); err != nil {
-			t.Fatal(err)
-		}
-		if len(m.held) > 64 {
-			t.Fatalf("%d bytes are held back", len(m.held))
-		}
-	}
-	if status, ok := m.status(); !ok || status != 3 || out.Len() != 201 {
-		t.Errorf("status %d, %v; %d bytes", status, ok, out.Len())
 	}
 }

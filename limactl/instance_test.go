@@ -200,7 +200,9 @@ func TestJudge(t *testing.T) {
 		{"booting, nothing reported yet", "Running", "", facts{agent: ours, driver: ours}, Starting, "booting"},
 		{"booting, which Lima calls broken: no driver (lima #4407)", "Broken", "driver is not", facts{agent: ours}, Starting, "booting"},
 		{"booting, which Lima calls broken: no socket", "Broken", "ha.sock", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
-		{"up with errors", "Running", "", facts{agent: ours, driver: ours, last: sick}, Degraded, "boot scripts"},
+		{"up, with errors at boot", "Running", "", facts{agent: ours, driver: ours, last: sick}, Running, ""},
+		{"off, says Lima, and it runs", "Stopped", "", facts{agent: ours, driver: ours, last: up}, Degraded, "stopped"},
+		{"off, says Lima, and it boots", "Stopped", "", facts{agent: ours}, Starting, "booting"},
 		{"going down", "Running", "", facts{agent: ours, driver: ours, last: leaving}, Degraded, "shutting down"},
 		{"going down, driver gone", "Broken", "", facts{agent: ours, last: leaving}, Degraded, "shutting down"},
 		{"powered off inside (lima #1390)", "Broken", "", facts{agent: ours, last: up}, Degraded, "powered off"},
@@ -224,3 +226,82 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// Lima says once, at boot, that its guest agent did not answer. That is a note to check, not a verdict: the instance
+// runs.
+func TestErrorsAtBootAreNotes(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	inject(t, c, rehearsal.Degraded)
+	var degraded *DegradedError
+	if err := c.Start(t.Context(), "main", time.Minute, nil); !errors.As(err, &degraded) {
+		t.Fatalf("start: %v", err)
+	}
+	in := wantState(t, c, "main", Running)
+	if len(in.Notes) == 0 || in.Notes[0] != degraded.Errors[0] {
+		t.Errorf("notes %q, reported at boot %q", in.Notes, degraded.Errors)
+	}
+	if got := c.Peek("main"); got != Running {
+		t.Errorf("its files say %s", got)
+	}
+	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
+		t.Errorf("start of what runs: %v", err)
+	}
+}
+
+// fake returns a client whose limactl is a shell script.
+func fake(t *testing.T, c *Client, script string) *Client {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "limactl")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return New(Config{Program: program, Home: c.Home(), Accel: c.config.Accel})
+}
+
+// An instance or a disk is absent only if both Lima and its directory say so: a limactl that prints nothing and ends
+// with status 0 does not make a VM absent that runs.
+func TestAbsentNeedsTwoWitnesses(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	pid := wantState(t, c, "main", Running).PID
+	silent := fake(t, c, "exit 0")
+	_, err := silent.Instance(t.Context(), "main")
+	if err == nil || errors.Is(err, ErrNotFound) {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{"limactl list", c.Dir("main"), "process"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not name %q", err, part)
+		}
+	}
+	for name, err := range map[string]error{
+		"stop":      silent.Stop(t.Context(), "main", true, time.Second),
+		"delete":    silent.Delete(t.Context(), "main"),
+		"all":       errOf(silent.Instances(t.Context())),
+		"disk":      errOf(silent.Disk(t.Context(), "main-data")),
+		"no such":   silent.Delete(t.Context(), "other"),
+		"no matter": silent.DeleteDisk(t.Context(), "other"),
+	} {
+		if wanted := !strings.HasPrefix(name, "no "); (err != nil) != wanted || errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if in := wantState(t, c, "main", Running); in.PID != pid {
+		t.Errorf("pid %d, it was %d", in.PID, pid)
+	}
+	if _, err := silent.Instance(t.Context(), "other"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("one that neither knows: %v", err)
+	}
+	// One that says "stopped" of what runs is not believed either.
+	out, err := c.run(t.Context(), time.Minute, nil, "list", listFormat, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	liar := fake(t, c, "cat <<'END'\n"+strings.ReplaceAll(string(out.stdout), `"Running"`, `"Stopped"`)+"END")
+	if in := wantState(t, liar, "main", Degraded); in.Dead || !strings.Contains(in.Cause, "stopped") {
+		t.Errorf("%+v", in)
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }

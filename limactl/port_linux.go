@@ -25,7 +25,8 @@ func portHolder(port int) string {
 			continue
 		}
 		pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
-		return fmt.Sprintf("pid %d (%s)", pid, clip(commandLine(pid)))
+		command, _ := commandLine(pid)
+		return fmt.Sprintf("pid %d (%s)", pid, clip(command))
 	}
 	return ""
 }

@@ -60,11 +60,12 @@ func readPID(dir, file string) process {
 	if err != nil && !errors.Is(err, syscall.EPERM) {
 		return p
 	}
-	p.command = commandLine(pid)
-	if p.command == "" {
-		p.hidden = err != nil // otherwise dying, or a zombie nobody has reaped
+	command, unseen := commandLine(pid)
+	if command == "" {
+		p.hidden = err != nil || unseen != nil // otherwise it is dying, or a zombie that nobody has reaped
 		return p
 	}
+	p.command = command
 	p.alive = true
 	p.ours = inside(p.command, dir)
 	return p

@@ -4,25 +4,22 @@ package limactl
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
-// dieWithUs: macOS has no such thing. A child outlives a parent that was killed.
-func dieWithUs(*syscall.SysProcAttr) {}
-
-func hangUpWithUs(*syscall.SysProcAttr) {}
-
-// commandLine is the command line of a process, its arguments joined by blanks; empty if it has none.
-func commandLine(pid int) string {
+// commandLine returns the command line of a process, its arguments joined by blanks; empty if it has none or is gone. It
+// is an error if that cannot be seen.
+func commandLine(pid int) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "ps", "-ww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
-	if err != nil {
-		return ""
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Exited() {
+		return "", nil // there is no such process
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), err
 }

@@ -9,14 +9,11 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"hermes-box/internal/sanitize"
+	"hermes-box/limactl/child"
 )
-
-// grace is how long a cancelled child has to end by itself, and how long its pipes may stay open after it.
-const grace = 5 * time.Second
 
 // maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
 const maxOutput = 8 << 20
@@ -49,42 +46,29 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 	cmd.Stdin = bytes.NewReader(stdin)
 	cmd.Stdout = stdout
 	cmd.Stderr = &lineWriter{w: stderr, line: line}
-	detach(cmd)
+	child.Detach(cmd)
 
 	begin := time.Now()
 	err = cmd.Run()
 	if err != nil && ctx.Err() != nil {
-		sweep(cmd)
+		child.Sweep(cmd)
 		err = context.Cause(ctx)
 	}
 	out := output{stdout: stdout.kept.Bytes(), stderr: stderr.kept.String()}
-	c.log(ctx, cmd, begin, tail(out.stderr, 20), err)
+	c.log(ctx, cmd, begin, sanitize.LastLines(out.stderr, 20), err)
 	if err == nil {
 		return out, nil
 	}
 	if strings.Contains(out.stderr, "must not run as the root user") {
-		return out, &Error{Message: "limactl refuses to run as root", Do: "run hermes-box as an ordinary user", Kind: "preflight_failed", Err: ErrRoot}
+		return out, &Error{Message: "limactl refuses to run as root", Do: "run hermes-box as an ordinary user", Kind: "preflight_failed"}
 	}
-	if errors.Is(err, ErrTimeout) {
-		err = fmt.Errorf("no end after %v: %w", limit, err)
+	err = child.HostError(program, err, out.stderr)
+	failed := &CommandError{Args: args, Status: cmd.ProcessState.ExitCode(), Message: complaint(out.stderr), Stderr: sanitize.LastLines(out.stderr, 20), Err: err}
+	if cmd.Process != nil && (errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded)) {
+		failed.Err = fmt.Errorf("no answer in %v, so pid %d was ended: %w", time.Since(begin).Round(100*time.Millisecond), cmd.Process.Pid, err)
+		failed.hint = c.commandLine(args...)
 	}
-	return out, &CommandError{Args: args, Status: cmd.ProcessState.ExitCode(), Stderr: tail(out.stderr, 20), Err: err}
-}
-
-// detach puts a command into a session of its own. A ctrl-c or a closed terminal then reaches it only through us,
-// and what it leaves running on purpose, Lima's host agent, has no terminal to die with.
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	dieWithUs(cmd.SysProcAttr)
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = grace
-}
-
-// sweep kills what a cancelled command left of its process group. Lima's host agent has a group of its own.
-func sweep(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
+	return out, failed
 }
 
 type unlogged struct{}
@@ -143,13 +127,4 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 		}
 	}
 	return l.w.Write(p)
-}
-
-// tail is the last n lines, without what a terminal would act on.
-func tail(s string, n int) string {
-	lines := strings.Split(strings.TrimRight(sanitize.Text(s), "\n"), "\n")
-	if len(lines) > n {
-		lines = lines[len(lines)-n:]
-	}
-	return strings.Join(lines, "\n")
 }

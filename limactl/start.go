@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hermes-box/internal/sanitize"
+	"hermes-box/limactl/child"
 )
 
 // DegradedError is an instance that has started with something that does not work.
@@ -153,7 +154,7 @@ func awaitAgent(dir string, begin time.Time) {
 	if err != nil || st.ModTime().Before(begin.Add(-time.Second)) { // file systems have coarse clocks
 		return
 	}
-	for deadline := time.Now().Add(grace); time.Now().Before(deadline) && !exists(filepath.Join(dir, "ha.pid")); {
+	for deadline := time.Now().Add(child.Grace); time.Now().Before(deadline) && !exists(filepath.Join(dir, "ha.pid")); {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -167,7 +168,7 @@ func startCause(dir string, err error) error {
 	if said := driverSaid(filepath.Join(dir, "ha.stderr.log")); said != "" {
 		return &causeError{message: said, err: err}
 	}
-	return &causeError{message: lastLine(failed.Stderr), err: err}
+	return &causeError{message: failed.Message, err: err}
 }
 
 // driverSaid is the last complaint of qemu or of the host agent in its log.
@@ -202,7 +203,7 @@ func console(dir string) string {
 	for _, name := range []string{"serial.log", "serialp.log", "serialv.log"} {
 		text := sanitize.Text(string(readTail(filepath.Join(dir, name), 8<<10)))
 		if text = strings.TrimSpace(text); text != "" {
-			return tail(text, 10)
+			return sanitize.LastLines(text, 10)
 		}
 	}
 	return ""

@@ -114,24 +114,6 @@ func TestBrokenWhileStarting(t *testing.T) {
 	wantState(t, c, "main", Running)
 }
 
-// Trap 2 has its worst form in an exit status of 0; this is the one where Lima notices.
-func TestStartDegraded(t *testing.T) {
-	c := stage(t)
-	create(t, c, "main")
-	inject(t, c, rehearsal.Degraded)
-	err := c.Start(t.Context(), "main", time.Minute, nil)
-	var degraded *DegradedError
-	if !errors.As(err, &degraded) || !strings.Contains(err.Error(), "boot scripts") {
-		t.Fatalf("got %v", err)
-	}
-	if in := wantState(t, c, "main", Degraded); !strings.Contains(in.Cause, "boot scripts") {
-		t.Errorf("cause %q", in.Cause)
-	}
-	if got := c.Peek("main"); got != Degraded {
-		t.Errorf("Peek = %s", got)
-	}
-}
-
 func TestStartFails(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")

@@ -22,6 +22,10 @@ func judge(raw, problems string, f facts) (State, string) {
 	booted := f.last != nil && f.last.Running
 	leaving := f.last != nil && f.last.Exiting
 
+	if (agent || driver) && (raw == "Stopped" || raw == "Uninitialized") {
+		raw = "Broken" // its processes are nearer to the truth than Lima's list
+		problems = strings.TrimPrefix(problems+"; Lima calls it stopped, but its processes run", "; ")
+	}
 	switch raw {
 	case "Stopped":
 		return Stopped, ""
@@ -39,8 +43,6 @@ func judge(raw, problems string, f facts) (State, string) {
 			return Starting, "it is booting"
 		case driver && !agent: // Lima says Running of a dead host agent that nobody has reaped
 			return Degraded, "the VM runs on without its host agent, which has died; stop it and start it again"
-		case raw == "Running" && booted && f.last.Degraded:
-			return Degraded, "it booted with errors: " + reasons(f.last.Errors, problems) + "; stop it and start it again"
 		case raw == "Running":
 			// Lima asked the host agent itself. The pid files may be of a user we cannot look at.
 			return Running, ""
@@ -94,7 +96,7 @@ func (c *Client) Peek(name string) State {
 		return Degraded
 	case f.last == nil || !f.last.Running && !f.last.Exiting:
 		return Starting
-	case !f.driver.ours || f.last.Exiting || f.last.Degraded:
+	case !f.driver.ours || f.last.Exiting:
 		return Degraded
 	}
 	return Running

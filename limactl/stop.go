@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hermes-box/limactl/child"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -64,7 +65,7 @@ func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Durati
 	defer cancel()
 	go func() {
 		if c.awaitOff(ctx, in, timeout) == nil {
-			time.AfterFunc(grace, cancel)
+			time.AfterFunc(child.Grace, cancel)
 		}
 	}()
 	_, err := c.run(ctx, timeout, nil, "stop", in.Name)
@@ -85,7 +86,7 @@ func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	if locksErr := c.restoreLocks(context.WithoutCancel(ctx), held); locksErr != nil {
 		return locksErr
 	}
-	if off := c.awaitOff(ctx, in, grace); off == nil {
+	if off := c.awaitOff(ctx, in, child.Grace); off == nil {
 		return nil
 	}
 	if killErr := c.Kill(ctx, in.Name); killErr != nil {
@@ -101,7 +102,7 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 		return err
 	}
 	in := Instance{Name: name, Dir: c.Dir(name), VMType: c.vmType(name)}
-	return c.awaitOff(ctx, in, 4*grace, func(f facts) error {
+	return c.awaitOff(ctx, in, 4*child.Grace, func(f facts) error {
 		for _, p := range []process{f.agent, f.driver} { // the other way round it would see its driver end, and unlock
 			if !p.ours {
 				continue

@@ -150,7 +150,7 @@ func TestReusedPID(t *testing.T) {
 			if err := tt.act(c); err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Kill(pid, 0); err != nil || commandLine(pid) == "" {
+			if err := syscall.Kill(pid, 0); err != nil || runningCommand(pid) == "" {
 				t.Fatal("the process that has nothing to do with it was killed")
 			}
 		})
@@ -171,7 +171,7 @@ func TestPIDReusedDuringDelete(t *testing.T) {
 	if err := c.Delete(t.Context(), "main"); err != nil {
 		t.Fatal(err)
 	}
-	if commandLine(pid) == "" {
+	if runningCommand(pid) == "" {
 		t.Fatal("the process that has nothing to do with it was killed")
 	}
 }
@@ -188,7 +188,7 @@ func TestKilledAndNotReaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Wait() })
-	for commandLine(cmd.Process.Pid) != "" {
+	for runningCommand(cmd.Process.Pid) != "" {
 		time.Sleep(time.Millisecond)
 	}
 	writePID(t, filepath.Join(c.Dir("main"), "ha.pid"), cmd.Process.Pid)
@@ -287,4 +287,9 @@ func TestCreateFails(t *testing.T) {
 	if err := c.Create(t.Context(), "main", yaml); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func runningCommand(pid int) string {
+	command, _ := commandLine(pid)
+	return command
 }

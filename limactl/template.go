@@ -71,6 +71,9 @@ func (m Machine) YAML() ([]byte, error) {
 		// The guest's names resolve through the host, so that they follow the host's VPN and networks.
 		HostResolver:       resolverYAML{Enabled: true},
 		GuestInstallPrefix: "/usr/local",
+		// Lima's boot script must leave the data disk alone. It would try to mount a partition of it, fail, and leave
+		// cloud-init's units failed. The script reads this number after the one that Lima writes.
+		Env: map[string]string{"LIMA_CIDATA_DISKS": "0"},
 	}
 	for _, port := range m.Ports {
 		t.PortForwards = append(t.PortForwards, forwardYAML{GuestIP: "127.0.0.1", GuestPort: port, HostIP: "127.0.0.1", HostPort: port, Proto: "tcp"})
@@ -184,6 +187,7 @@ type templateYAML struct {
 	Audio              map[string]string `yaml:"audio"`
 	PortForwards       []forwardYAML     `yaml:"portForwards"`
 	HostResolver       resolverYAML      `yaml:"hostResolver"`
+	Env                map[string]string `yaml:"env"`
 	Param              map[string]string `yaml:"param,omitempty"`
 	GuestInstallPrefix string            `yaml:"guestInstallPrefix"`
 	// The host's proxy settings may hold a password, and would be written into the guest; and a box must not come up

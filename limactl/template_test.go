@@ -89,6 +89,8 @@ portForwards:
 hostResolver:
     enabled: true
     ipv6: false
+env:
+    LIMA_CIDATA_DISKS: "0"
 param:
     internal_netplanOptional: "true"
 guestInstallPrefix: /usr/local

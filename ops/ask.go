@@ -11,7 +11,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/sanitize"
-	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
 )
 
@@ -43,7 +43,7 @@ func (b *Box) askStream(ctx context.Context, verb string, stdin io.Reader, resul
 		answer <- err
 	}()
 	var stderr tail
-	runErr := b.Lima.Exec(ctx, b.Record.Instance, limactl.Exec{Args: args, Stdin: stdin, Stdout: in, Stderr: &stderr})
+	runErr := b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{Args: args, Stdin: stdin, Stdout: in, Stderr: &stderr})
 	in.Close()
 	err := <-answer
 	if ctx.Err() != nil {
@@ -58,7 +58,7 @@ func (b *Box) askStream(ctx context.Context, verb string, stdin io.Reader, resul
 var errNoAnswer = errors.New("the helper in the box gave no answer")
 
 func noHelper(verb string, err error, stderr string) error {
-	var exit *limactl.ExitError
+	var exit *ssh.ExitError
 	if errors.As(err, &exit) && (exit.Status == 127 || exit.Status == 126) {
 		return fault.New(fault.HealthFailed, "the box has no helper to answer %q", verb).
 			Hint("hermes-box doctor")
@@ -192,7 +192,7 @@ func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.
 		return err
 	}
 	var stderr tail
-	err = b.Lima.Exec(ctx, b.Record.Instance, limactl.Exec{
+	err = b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{
 		Args:  []string{"sudo", "-n", protocol.HelperPath, protocol.VerbLogs},
 		Stdin: bytes.NewReader(data), Stdout: out, Stderr: &stderr,
 	})

@@ -3,12 +3,11 @@ package ops
 import (
 	"bytes"
 	"context"
+	"hermes-box/limactl/ssh"
 	"os"
 	"os/exec"
 	"slices"
 	"time"
-
-	"hermes-box/limactl"
 )
 
 // Attach is the command that hands this terminal to the box: tmux session main. It is not started. The box learns
@@ -26,8 +25,8 @@ var knownTerminals = []string{"", "dumb", "linux", "vt100", "xterm", "xterm-256c
 
 // teachTerminal is a command that gives the box the description of a terminal, once: ghostty, kitty and their like
 // bring one of their own that no distribution has. Where there is nothing to teach it does nothing.
-func teachTerminal(ctx context.Context, name string) limactl.Exec {
-	nothing := limactl.Exec{Args: []string{"true"}}
+func teachTerminal(ctx context.Context, name string) ssh.Exec {
+	nothing := ssh.Exec{Args: []string{"true"}}
 	if slices.Contains(knownTerminals, name) {
 		return nothing
 	}
@@ -37,7 +36,7 @@ func teachTerminal(ctx context.Context, name string) limactl.Exec {
 	if err != nil {
 		return nothing
 	}
-	return limactl.Exec{
+	return ssh.Exec{
 		Args:  []string{"sh", "-c", `infocmp "$1" >/dev/null 2>&1 || exec tic -x -`, "sh", name},
 		Stdin: bytes.NewReader(entry),
 	}

@@ -3,11 +3,11 @@ package ops
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
@@ -23,10 +23,10 @@ type Created struct {
 	Status     *protocol.Status            `json:"status"`
 }
 
-// Create makes the box: data disk, VM, guest, software, in that order, and proves it healthy. Artifacts come
-// in while the VM boots, and are installed as they arrive in the box. On failure or interruption exactly what it made is removed again; artifacts that came
-// in whole stay in the cache. When the box is there already it refuses and changes nothing.
-func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
+// create makes the box: data disk, VM, guest, software, in that order, and proves it healthy. Artifacts are fetched
+// while the VM boots, and installed as they arrive in the box. On failure or interruption exactly what it made is
+// removed again; artifacts that came in whole stay in the cache. A box that exists is refused and not changed.
+func (b *Box) create(ctx context.Context, sink Sink) (*Created, error) {
 	c := &creation{Box: b, result: &Created{}}
 	err := b.change(ctx, "create", sink, c.plan)
 	if err != nil {
@@ -36,9 +36,9 @@ func (b *Box) Create(ctx context.Context, sink Sink) (*Created, error) {
 	return c.result, nil
 }
 
-// afterwards gives what failed in a box that is gone again a hint that is still of use: its own log went with it.
+// afterwards replaces a hint that points into the deleted box: the box's own logs went with it.
 func (c *creation) afterwards(err error) error {
-	var lost *limactl.TransportError
+	var lost *ssh.TransportError
 	if c.Record != nil || fault.CodeOf(err) != fault.HealthFailed && !errors.As(err, &lost) {
 		return err
 	}
@@ -48,9 +48,8 @@ func (c *creation) afterwards(err error) error {
 // creation is one run of create.
 type creation struct {
 	*Box
-	cache   *artifact.Cache
-	journal *store.Journal
-	result  *Created
+	cache  *artifact.Cache
+	result *Created
 }
 
 func (c *creation) plan(context.Context) (Plan, error) {
@@ -75,45 +74,36 @@ func (c *creation) plan(context.Context) (Plan, error) {
 	}}, nil
 }
 
-// making notes in the journal what is about to be made, so that a crash at any moment leaves a trace of it.
-func (c *creation) making(step string) error {
-	c.journal.Step = step
-	c.journal.Made = append(c.journal.Made, step)
-	return c.Home.SaveJournal(c.Name(), c.journal)
-}
-
-// unlessForeign strikes from the journal what turns out to be there already: somebody else has made it since we
-// looked, and it is not ours to remove.
-func (c *creation) unlessForeign(step string, err error) error {
+// unlessForeign strikes out of the journal what turned out to exist: somebody else has made it since preflight looked,
+// and it is not ours to remove.
+func (c *creation) unlessForeign(what string, err error) error {
 	if !errors.Is(err, limactl.ErrExists) {
 		return err
 	}
-	c.journal.Made = slices.DeleteFunc(c.journal.Made, func(made string) bool { return made == step })
-	return errors.Join(err, c.Home.SaveJournal(c.Name(), c.journal))
+	return errors.Join(err, c.journal.notMade(what))
 }
 
 func (c *creation) claim(context.Context, *Progress) error {
-	c.journal = &store.Journal{Operation: "create", Started: time.Now().UTC()}
-	if err := c.making("claim"); err != nil {
+	if err := c.journal.begin(madeRecord); err != nil {
 		return err
 	}
 	c.Record = &store.Record{
 		Name: c.Name(), ConfigDir: c.Config.Dir,
 		Instance: c.Name(), Disk: c.Name() + "-data",
-		Machine: c.wanted(), Created: time.Now().UTC(),
+		Machine: c.desired(), Created: time.Now().UTC(),
 	}
 	return c.Home.SaveRecord(c.Record)
 }
 
 func (c *creation) unclaim(context.Context) error {
-	if c.journal == nil {
+	if !c.journal.made(madeRecord) {
 		return nil
 	}
 	c.Record = nil
 	if err := c.Home.RemoveRecord(c.Name()); err != nil {
 		return err
 	}
-	return c.Home.RemoveJournal(c.Name())
+	return c.journal.remove()
 }
 
 func (c *creation) fetchImage(ctx context.Context, p *Progress) error {
@@ -125,14 +115,14 @@ func (c *creation) fetchSoftware(ctx context.Context, p *Progress) error {
 }
 
 func (c *creation) makeDisk(ctx context.Context, _ *Progress) error {
-	if err := c.making("disk"); err != nil {
+	if err := c.journal.making(madeDisk); err != nil {
 		return err
 	}
-	return c.unlessForeign("disk", c.Lima.CreateDisk(ctx, c.Record.Disk, c.Config.VM.DataDisk))
+	return c.unlessForeign(madeDisk, c.Lima.CreateDisk(ctx, c.Record.Disk, c.Config.VM.DataDisk))
 }
 
 func (c *creation) removeDisk(ctx context.Context) error {
-	return c.removeMade(ctx, "disk", c.Record, c.journal)
+	return c.undoMade(ctx, madeDisk)
 }
 
 func (c *creation) makeVM(ctx context.Context, p *Progress) error {
@@ -145,14 +135,22 @@ func (c *creation) makeVM(ctx context.Context, p *Progress) error {
 	if err != nil {
 		return err
 	}
-	if err := c.making("vm"); err != nil {
+	if err := c.journal.making(madeVM); err != nil {
 		return err
 	}
-	return c.unlessForeign("vm", c.Lima.Create(ctx, c.Record.Instance, yaml))
+	return c.unlessForeign(madeVM, c.Lima.Create(ctx, c.Record.Instance, yaml))
 }
 
 func (c *creation) removeVM(ctx context.Context) error {
-	return c.removeMade(ctx, "vm", c.Record, c.journal)
+	return c.undoMade(ctx, madeVM)
+}
+
+// undoMade removes a thing if this create has noted it as made.
+func (c *creation) undoMade(ctx context.Context, what string) error {
+	if c.Record == nil || !c.journal.made(what) {
+		return nil
+	}
+	return c.removeMade(ctx, what, c.Record)
 }
 
 func (c *creation) boot(ctx context.Context, p *Progress) error {
@@ -232,5 +230,5 @@ func (c *creation) finish(context.Context, *Progress) error {
 	if err := c.Home.SaveRecord(c.Record); err != nil {
 		return err
 	}
-	return c.Home.RemoveJournal(c.Name())
+	return c.journal.remove()
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"syscall"
-	"time"
 
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
-	"hermes-box/ops/store"
 )
 
 // Destroyed is what destroy removed.
@@ -21,15 +19,15 @@ type Destroyed struct {
 	CacheBytes int64  `json:"cache_bytes,omitempty"`
 }
 
-// Destroy removes the box: its VM and its data disk, by their exact names, and the host's record. Without
-// force it wants a fresh verified backup, and there is none yet. Cached artifacts and logs stay.
-func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, error) {
+// destroy removes the box: its VM and its data disk, by their exact names, and the host's record. Without force it
+// requires a fresh verified backup, and this version makes none. Cached artifacts and logs stay.
+func (b *Box) destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, error) {
 	if b.Record == nil && b.noJournal() {
 		return nil, b.exists()
 	}
 	if !force {
 		return nil, fault.New(fault.PreflightFailed, "box %q has no verified backup; destroying it loses everything in it", b.Name()).
-			Hint("hermes-box destroy --force destroys it all the same")
+			Hint("hermes-box destroy --force removes box %q and all its data", b.Name())
 	}
 	result := &Destroyed{}
 	err := b.change(ctx, "destroy", sink, func(ctx context.Context) (Plan, error) {
@@ -40,7 +38,7 @@ func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 			return Plan{}, b.Home.RemoveJournal(b.Name())
 		}
 		result.Instance, result.Disk = b.Record.Instance, b.Record.Disk
-		return b.destroyPlan(&store.Journal{Operation: "destroy", Started: time.Now().UTC(), Made: []string{"disk", "vm"}}), nil
+		return b.destroyPlan(), nil
 	})
 	if err != nil {
 		return nil, err
@@ -49,27 +47,22 @@ func (b *Box) Destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 	return result, nil
 }
 
-func (b *Box) destroyPlan(j *store.Journal) Plan {
-	at := func(step string, do func(context.Context) error) func(context.Context, *Progress) error {
-		return func(ctx context.Context, _ *Progress) error {
-			j.Step = step
-			// A full disk must not keep anyone from making room: destroy can be run again without its journal.
-			if err := b.Home.SaveJournal(b.Name(), j); err != nil && !errors.Is(err, syscall.ENOSPC) {
-				return err
-			}
-			return do(ctx)
-		}
-	}
+func (b *Box) destroyPlan() Plan {
 	rec := b.Record
 	return Plan{Steps: []Step{
-		{ID: "vm", Title: "remove the VM", Undo: b.keepWhole,
-			Do: at("vm", func(ctx context.Context) error { return b.deleteVM(ctx, rec.Instance) })},
-		{ID: "disk", Title: "remove the data disk", Do: at("disk", func(ctx context.Context) error { return b.deleteDisk(ctx, rec.Disk) })},
-		{ID: "forget", Title: "forget the box", Do: at("forget", func(context.Context) error { return b.forget() })},
+		{ID: "vm", Title: "remove the VM", Undo: b.keepWhole, Do: func(ctx context.Context, _ *Progress) error {
+			// A full disk must not keep anyone from making room: destroy can be run again without its journal.
+			if err := b.journal.begin(madeDisk, madeVM); err != nil && !errors.Is(err, syscall.ENOSPC) {
+				return err
+			}
+			return b.deleteVM(ctx, rec.Instance)
+		}},
+		{ID: "disk", Title: "remove the data disk", Do: func(ctx context.Context, _ *Progress) error { return b.deleteDisk(ctx, rec.Disk) }},
+		{ID: "forget", Title: "forget the box", Do: func(context.Context, *Progress) error { return b.forget() }},
 	}}
 }
 
-// keepWhole forgets a destroy that has removed nothing. One that has cannot be undone.
+// keepWhole undoes a destroy that has removed nothing. One that has removed something cannot be undone.
 func (b *Box) keepWhole(context.Context) error {
 	whole, err := b.whole()
 	if err != nil {

@@ -51,11 +51,12 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	unseen := probe{"inside", "inside the box", func(context.Context) Check {
 		return Check{Verdict: Unknown, Evidence: "not looked at"}
 	}}
-	if c := run(probe{"operation", "other operations", b.checkUnderway}); c.Verdict != Pass {
-		if c.Verdict == Warn {
-			run(unseen)
-		}
-		return d // what else there is to see is of a box half made, or half gone
+	run(probe{"operation", "other operations", b.checkUnderway})
+	if u, err := b.underway(); err != nil || u != nil && u.Unfinished() {
+		return d // what else there is to see is of a box half made, or half removed
+	} else if u != nil && u.Running {
+		run(unseen)
+		return d
 	}
 	if b.Record == nil {
 		for _, p := range b.preflight() {
@@ -106,14 +107,14 @@ func (b *Box) checkUnderway(context.Context) Check {
 func (b *Box) checkDisk(ctx context.Context) Check {
 	d, err := b.Lima.Disk(ctx, b.Record.Disk)
 	if err != nil {
-		return unknown(err, "LIMA_HOME="+b.Home.Lima()+" limactl disk list")
+		return unknown(err, b.Lima.CommandLine("disk", "list"))
 	}
 	switch {
 	case d.Stale:
 		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is gone", d.Name, d.InUseBy), "hermes-box start releases it")
 	case d.InUseBy != "" && d.InUseBy != b.Record.Instance:
 		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is not this box", d.Name, d.InUseBy),
-			"LIMA_HOME="+b.Home.Lima()+" limactl stop "+d.InUseBy)
+			b.Lima.CommandLine("stop", d.InUseBy))
 	}
 	return pass(fmt.Sprintf("%s, %s, %s", d.Name, d.Format, size(d.Size)))
 }

@@ -23,6 +23,7 @@ const (
 	Failed   Kind = "failed"   // of a step; Error
 	Undoing  Kind = "undoing"  // of a step
 	Undone   Kind = "undone"   // of a step; Error if undoing it failed
+	Kept     Kind = "kept"     // of a step: it is not undone; Line says what stays
 	Finished Kind = "finished" // of the plan; Error if it failed
 )
 

@@ -10,7 +10,7 @@ import (
 	"runtime"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
 )
 
@@ -29,7 +29,7 @@ func (b *Box) ensureHelper(ctx context.Context) error {
 		return ctx.Err()
 	}
 	var stderr tail
-	err = b.Lima.Exec(ctx, b.Record.Instance, limactl.Exec{
+	err = b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{
 		Args:   []string{"sudo", "-n", "sh", "-c", putHelper, "sh", digest, protocol.HelperPath},
 		Stdin:  bytes.NewReader(helper),
 		Stderr: &stderr,
@@ -50,7 +50,7 @@ func (b *Box) ensureHelper(ctx context.Context) error {
 // askNew is ask for a verb that the helper of an older version of this program may not know: such a one is replaced.
 func (b *Box) askNew(ctx context.Context, verb string, request, result any, on func(protocol.Event)) error {
 	err := b.ask(ctx, verb, request, result, on)
-	var exit *limactl.ExitError
+	var exit *ssh.ExitError
 	if !errors.As(err, &exit) || exit.Status != 2 { // what a call that is none ends with
 		return err
 	}

@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -40,6 +39,7 @@ type Box struct {
 	RecordErr error
 
 	leftovers *Destroyed // what this operation found of a create that was cut off, and has removed
+	journal   *journal   // of this operation
 }
 
 // Open reads the config at path, the lock beside it and the host's record. A lock that is missing or wrong is
@@ -114,7 +114,7 @@ func (b *Box) exists() error {
 	switch {
 	case err != nil:
 		return err
-	case u == nil || u.Running && u.PID == os.Getpid() && u.Operation != "create": // the lock that is held is our own
+	case u == nil || u.Running && b.journal != nil: // the lock that is held is our own
 		return fault.New(fault.NotFound, "box %q was never finished", b.Name()).Hint("hermes-box destroy --force removes it")
 	case u.Running:
 		return fault.New(fault.Busy, "box %q is being made: %s", b.Name(), u).Hint("%s; hermes-box status shows how far it is", u.Repair)
@@ -165,15 +165,16 @@ func (b *Box) vmGone() error {
 // partialAge is how long an unfinished download is kept for a later fetch to take over.
 const partialAge = 7 * 24 * time.Hour
 
-// change runs an operation that changes the box: it takes the box's lock, recovers what an earlier one left
-// half done, then runs the plan that make returns.
-func (b *Box) change(ctx context.Context, operation string, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
+// change runs an operation: it takes the box's lock, recovers what an earlier one left half done, then runs the plan
+// that prepare returns.
+func (b *Box) change(ctx context.Context, name string, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
+	operation, _ := OperationNamed(name)
 	home, err := store.Open(b.Dir)
 	if err != nil {
 		return err
 	}
 	b.Home = home
-	held, err := home.Lock(b.Name(), operation)
+	held, err := home.Lock(b.Name(), name)
 	if err != nil {
 		return err
 	}
@@ -182,22 +183,27 @@ func (b *Box) change(ctx context.Context, operation string, sink Sink, prepare f
 			err = unlockErr
 		}
 	}()
-	if err := b.load(); err != nil { // what was read before may be of before another operation
+	if err := b.load(); err != nil { // another operation may have changed it since it was read
 		return err
 	}
 	if err := b.recover(ctx, operation, sink); err != nil {
 		return err
 	}
 	_ = artifact.Sweep(b.Home.Artifacts(), partialAge) // what cannot be removed is in nobody's way
+	b.journal = newJournal(b.Home, b.Name(), name)
 	plan, err := prepare(ctx)
 	if err != nil {
 		return err
 	}
-	plan.Operation, plan.Box, plan.AfterStep = operation, b.Name(), b.AfterStep
+	plan.Operation, plan.Box, plan.BeforeStep, plan.AfterStep = name, b.Name(), b.journal.at, b.AfterStep
 	if len(plan.Steps) == 0 { // nothing to do is nothing to log
 		return plan.Run(ctx, sink)
 	}
-	logged, done := b.logged(operation, sink)
+	if operation.recover == nil { // the others begin and remove their journals in their steps
+		_ = b.journal.begin() // it only tells where the operation was cut off
+		defer b.journal.remove()
+	}
+	logged, done := b.logged(name, sink)
 	defer done()
 	return plan.Run(ctx, logged)
 }

@@ -10,6 +10,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
 )
 
@@ -27,6 +28,7 @@ func (in *insideChecks) probes() []probe {
 		{"clock", "clock of the box", in.checkClock},
 		{"data", "data disk", in.checkData},
 		{"room", "room on the disks", in.checkRoom},
+		{"memory", "memory of the box", in.checkMemory},
 		{"components", "components", in.checkComponents},
 		{"versions", "versions", in.checkVersions},
 		{"dns", "name resolution", in.checkDNS},
@@ -40,7 +42,7 @@ func (in *insideChecks) probes() []probe {
 func (in *insideChecks) checkVM(ctx context.Context) Check {
 	vm, err := in.instance(ctx)
 	if err != nil {
-		return unknown(err, "LIMA_HOME="+in.Home.Lima()+" limactl list")
+		return unknown(err, in.Lima.CommandLine("list"))
 	}
 	switch vm.State {
 	case limactl.Running:
@@ -65,7 +67,7 @@ func (in *insideChecks) keepData() string {
 
 func (in *insideChecks) checkAnswer(ctx context.Context) Check {
 	begun := time.Now()
-	s, err := in.look(ctx)
+	s, err := in.guestStatus(ctx)
 	if err != nil {
 		return fail(err.Error(), "hermes-box stop --force, then hermes-box start")
 	}
@@ -175,7 +177,7 @@ func (in *insideChecks) checkVersions(ctx context.Context) Check {
 func (in *insideChecks) checkDNS(ctx context.Context) Check {
 	const name = "example.com"
 	_, hostErr := net.DefaultResolver.LookupHost(ctx, name)
-	guestErr := in.Lima.Exec(ctx, in.Record.Instance, limactl.Exec{Args: []string{"getent", "hosts", name}})
+	guestErr := in.Lima.Exec(ctx, in.Record.Instance, ssh.Exec{Args: []string{"getent", "hosts", name}})
 	switch {
 	case hostErr == nil && guestErr != nil:
 		return fail(name+" resolves here but not in the box", "hermes-box stop, then hermes-box start")
@@ -187,8 +189,8 @@ func (in *insideChecks) checkDNS(ctx context.Context) Check {
 
 func (in *insideChecks) checkNoAgent(ctx context.Context) Check {
 	var out tail
-	err := in.Lima.Exec(ctx, in.Record.Instance, limactl.Exec{Args: []string{"printenv", "SSH_AUTH_SOCK"}, Stdout: &out})
-	var exit *limactl.ExitError
+	err := in.Lima.Exec(ctx, in.Record.Instance, ssh.Exec{Args: []string{"printenv", "SSH_AUTH_SOCK"}, Stdout: &out})
+	var exit *ssh.ExitError
 	switch {
 	case err == nil:
 		return fail("an ssh agent reaches into the box: "+out.String(), "remove ForwardAgent for it from your ssh configuration")
@@ -200,13 +202,13 @@ func (in *insideChecks) checkNoAgent(ctx context.Context) Check {
 
 func (in *insideChecks) checkNoMounts(ctx context.Context) Check {
 	var out tail
-	err := in.Lima.Exec(ctx, in.Record.Instance, limactl.Exec{
+	err := in.Lima.Exec(ctx, in.Record.Instance, ssh.Exec{
 		Args: []string{"findmnt", "-rno", "TARGET", "-t", "virtiofs,9p,fuse.sshfs,nfs,nfs4,cifs"}, Stdout: &out,
 	})
 	if out.String() != "" {
 		return fail("the box sees directories of this machine: "+out.String(), "take the mounts out of lima.yaml in "+in.Home.Lima())
 	}
-	var exit *limactl.ExitError
+	var exit *ssh.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.Status != 1) {
 		return unknown(err, "hermes-box exec -- findmnt")
 	}

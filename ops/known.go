@@ -24,7 +24,7 @@ func (b *Box) recorded() *Status {
 	if b.LockErr != nil {
 		st.LockError = b.LockErr.Error()
 	}
-	if err := b.busy(st); err != nil {
+	if err := b.showUnderway(st); err != nil {
 		st.Cause = err.Error()
 	}
 	if b.Record != nil && !b.Record.Ready {

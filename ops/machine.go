@@ -8,30 +8,30 @@ import (
 	"hermes-box/ops/store"
 )
 
-// wanted is the machine that the config describes.
-func (b *Box) wanted() store.Machine {
+// desired is the machine that the config describes.
+func (b *Box) desired() store.Machine {
 	v, p := b.Config.VM, b.Config.Ports
 	return store.Machine{CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, DataDisk: v.DataDisk, Executor: p.Executor, Dashboard: p.Dashboard}
 }
 
-// made is the machine the box has; before it is made, the one it will have. A config that was edited since changes
+// actual is the machine that the box has; before it is made, the desired one. A config that was edited later changes
 // nothing in a box that exists: its ports are those it was made with.
-func (b *Box) made() store.Machine {
+func (b *Box) actual() store.Machine {
 	if b.Record != nil && b.Record.Machine != (store.Machine{}) {
 		return b.Record.Machine
 	}
-	return b.wanted()
+	return b.desired()
 }
 
 // Ports are the loopback ports of the box.
 func (b *Box) Ports() protocol.Ports {
-	m := b.made()
+	m := b.actual()
 	return protocol.Ports{Executor: m.Executor, Dashboard: m.Dashboard}
 }
 
-// machineDrift is where the config asks for another machine than the box has.
+// machineDrift compares the machine that the config describes with the actual one.
 func (b *Box) machineDrift() (all []Drifted) {
-	have, want := b.made(), b.wanted()
+	have, want := b.actual(), b.desired()
 	differ := func(key, from, to string) {
 		if from != to {
 			all = append(all, Drifted{Name: key, From: from, To: to, Reason: b.Config.Path + " has changed since the box was made"})

@@ -16,6 +16,9 @@ type Step struct {
 	ID, Title string
 	Do        func(context.Context, *Progress) error
 	Undo      func(context.Context) error // nil: nothing to undo
+	// Stays, if set, says what the step has done that is not undone; then nothing before it is undone either. Empty: it
+	// is undone.
+	Stays func() string
 	// After names the earlier steps that this one waits for; nil is all of them.
 	After []string
 	// Phase and Software are for the views: see StepInfo.
@@ -27,8 +30,9 @@ type Step struct {
 type Plan struct {
 	Operation, Box string
 	Steps          []Step
-	// AfterStep, if set, is called as each step has ended well. Crash tests end the process there.
-	AfterStep func(step string)
+	// BeforeStep and AfterStep, if set, are called before each step and after each that ended well, from several
+	// goroutines. Crash tests end the process in AfterStep.
+	BeforeStep, AfterStep func(step string)
 }
 
 // undoBound is the most that undoing one step may take; stopping a VM is the longest.
@@ -109,6 +113,9 @@ func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err erro
 
 func (p Plan) runStep(ctx context.Context, s *stream, st Step) error {
 	begun := time.Now()
+	if p.BeforeStep != nil {
+		p.BeforeStep(st.ID)
+	}
 	s.emit(Event{Kind: Started, Step: st.ID, Title: st.Title})
 	err := guarded(func() error { return st.Do(ctx, &Progress{stream: s, step: st}) })
 	e := Event{Kind: Done, Step: st.ID, Title: st.Title, Seconds: time.Since(begun).Seconds()}
@@ -125,6 +132,12 @@ func (p Plan) runStep(ctx context.Context, s *stream, st Step) error {
 func (p Plan) undo(ctx context.Context, s *stream, started []Step) error {
 	for i := len(started) - 1; i >= 0; i-- {
 		st := started[i]
+		if st.Stays != nil {
+			if what := st.Stays(); what != "" {
+				s.emit(Event{Kind: Kept, Step: st.ID, Title: st.Title, Line: what})
+				return nil
+			}
+		}
 		if st.Undo == nil {
 			continue
 		}

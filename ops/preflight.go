@@ -92,7 +92,7 @@ func (b *Box) checkLima(ctx context.Context) Check {
 		return fail("limactl is not installed", "install Lima "+want+": see README, \"Lima\"")
 	}
 	if err != nil {
-		return unknown(err, cmp.Or(fault.HintOf(err), "limactl --version"))
+		return unknown(err, cmp.Or(fault.HintOf(err), b.Lima.CommandLine("--version")))
 	}
 	if want != "" && got != want {
 		return fail(fmt.Sprintf("Lima is %s, the lock is qualified with %s", got, want),
@@ -169,7 +169,7 @@ func (b *Box) checkInstanceFree(ctx context.Context) Check {
 	case errors.Is(err, limactl.ErrNotInstalled):
 		return fail("limactl is not installed", "install Lima: see README, \"Lima\"")
 	case err != nil:
-		return unknown(err, cmp.Or(fault.HintOf(err), "LIMA_HOME="+b.Home.Lima()+" limactl list"))
+		return unknown(err, cmp.Or(fault.HintOf(err), b.Lima.CommandLine("list")))
 	}
 	c := fail(fmt.Sprintf("a VM %q that hermes-box did not make is in %s", name, in.Dir),
 		"choose another name in "+b.Config.Path+", or remove that VM yourself")
@@ -184,7 +184,7 @@ func (b *Box) checkDiskFree(ctx context.Context) Check {
 	case errors.Is(err, limactl.ErrNotFound):
 		return pass(name + " is free")
 	case err != nil:
-		return unknown(err, cmp.Or(fault.HintOf(err), "LIMA_HOME="+b.Home.Lima()+" limactl disk list"))
+		return unknown(err, cmp.Or(fault.HintOf(err), b.Lima.CommandLine("disk", "list")))
 	}
 	c := fail(fmt.Sprintf("a disk %q that hermes-box did not make is in %s", name, d.Dir),
 		"choose another name in "+b.Config.Path+", or remove that disk yourself")
@@ -205,7 +205,7 @@ func (b *Box) checkPortsFree(context.Context) Check {
 // checkMachine compares what the box is to get with what this machine has. It only warns: the guest takes memory as it
 // needs it, and more CPUs than there are make it slow and no more.
 func (b *Box) checkMachine(context.Context) Check {
-	return resources{runtime.NumCPU(), freeMemory()}.enough(b.made(), b.Config.Path)
+	return resources{runtime.NumCPU(), freeMemory()}.enough(b.actual(), b.Config.Path)
 }
 
 // resources are what a machine has to give; memory in bytes, 0 where it is not known.

@@ -11,28 +11,31 @@ import (
 	"hermes-box/ops/store"
 )
 
-// recover finishes or undoes what an earlier operation left half done when its process died. It runs with the
-// box's lock held, before anything else.
-//
-// A create is undone: what its journal names is removed. A destroy that has removed nothing yet is forgotten; one
-// that has is ended by another destroy alone: no other command deletes what is left of the data. What was removed is
-// in b.leftovers, and a warning in the stream says so.
-func (b *Box) recover(ctx context.Context, operation string, sink Sink) error {
+// recover finishes or undoes an earlier operation whose process died. It runs with the box's lock held, before the
+// operation next begins. What it removed is in b.leftovers, and a warning in the stream says so.
+func (b *Box) recover(ctx context.Context, next Operation, sink Sink) error {
 	j, err := b.Home.Journal(b.Name())
 	if err != nil || j == nil {
 		return err
 	}
+	cut, ok := OperationNamed(j.Operation)
 	switch {
-	case j.Operation == "create":
-		if err := b.undoCreate(ctx, j); err != nil || b.leftovers == nil {
-			return err
-		}
-		(&stream{operation: operation, box: b.Name(), sink: sink}).emit(Event{Kind: Warning, Line: "removed what an interrupted create had left"})
-		return nil
-	case operation == j.Operation:
-		return nil // it goes over the same ground again
+	case !ok:
+		return unknownOperation(b.Name(), j.Operation)
+	case cut.recover != nil:
+		return cut.recover(b, ctx, j, next, sink)
+	}
+	return b.Home.RemoveJournal(b.Name())
+}
+
+// resumeDestroy recovers a destroy. One that has removed nothing yet is forgotten; one that has is finished by another
+// destroy alone: no other command deletes what is left of the data.
+func (b *Box) resumeDestroy(_ context.Context, j *store.Journal, next Operation, _ Sink) error {
+	switch {
+	case next.Name == j.Operation:
+		return nil // it does all of it again
 	case b.Record == nil:
-		return b.Home.RemoveJournal(b.Name()) // only its end was missing
+		return b.Home.RemoveJournal(b.Name()) // all was removed but the journal
 	}
 	whole, err := b.whole()
 	if err != nil {
@@ -42,11 +45,11 @@ func (b *Box) recover(ctx context.Context, operation string, sink Sink) error {
 		return b.Home.RemoveJournal(b.Name())
 	}
 	return fault.New(fault.PreflightFailed, "%s of box %q was cut off at %q", j.Operation, b.Name(), j.Step).
-		Hint("hermes-box %s --force ends it", j.Operation)
+		Hint("hermes-box destroy --force ends it")
 }
 
-// whole is whether both the VM and the data disk of the box are there. Lima is not asked: it may hang, and it takes
-// half a VM for one.
+// whole tells whether both the VM and the data disk of the box are there. Lima is not asked: it may hang, and it takes
+// half a VM for a whole one.
 func (b *Box) whole() (bool, error) {
 	if b.Record == nil {
 		return false, nil
@@ -54,45 +57,61 @@ func (b *Box) whole() (bool, error) {
 	return b.Lima.Whole(b.Record.Instance, b.Record.Disk)
 }
 
-func (b *Box) undoCreate(ctx context.Context, j *store.Journal) error {
+// undoCreate recovers a create: it removes what the journal names.
+func (b *Box) undoCreate(ctx context.Context, j *store.Journal, next Operation, sink Sink) error {
 	rec, err := b.Home.Record(b.Name())
-	if errors.Is(err, store.ErrNoBox) {
+	if errors.Is(err, store.ErrNoBox) { // it was cut off before it had made anything
 		b.Record, b.leftovers = nil, &Destroyed{Unfinished: true}
-		return b.Home.RemoveJournal(b.Name()) // nothing but the claim had been begun
+		return b.recovered(next, sink)
 	}
 	if err != nil {
 		return err
 	}
-	if rec.Ready { // only the end of the journal was missing
+	if rec.Ready { // all was done but the removal of the journal
 		b.Record = rec
 		return b.Home.RemoveJournal(b.Name())
 	}
 	left := &Destroyed{Unfinished: true}
-	for i := len(j.Made) - 1; i >= 0; i-- {
-		if err := b.removeMade(ctx, j.Made[i], rec, j); err != nil {
+	for _, what := range slices.Backward(j.Made) {
+		if err := b.removeMade(ctx, what, rec); err != nil {
 			return fmt.Errorf("undo the create that was cut off: %w", err)
 		}
-		switch j.Made[i] {
-		case "vm":
+		switch what {
+		case madeVM:
 			left.Instance = rec.Instance
-		case "disk":
+		case madeDisk:
 			left.Disk = rec.Disk
 		}
 	}
 	b.Record, b.leftovers = nil, left
-	return errors.Join(b.Home.RemoveRecord(b.Name()), b.Home.RemoveJournal(b.Name()))
+	if err := b.Home.RemoveRecord(b.Name()); err != nil {
+		return err
+	}
+	return b.recovered(next, sink)
 }
 
-// removeMade removes one thing that an operation has noted in its journal as made, by its exact name; gone
-// already is fine, not noted is not touched.
-func (b *Box) removeMade(ctx context.Context, what string, rec *store.Record, j *store.Journal) error {
-	if j == nil || rec == nil || !slices.Contains(j.Made, what) {
-		return nil
+// recovered removes the journal of a create that was undone, and says so.
+func (b *Box) recovered(next Operation, sink Sink) error {
+	if err := b.Home.RemoveJournal(b.Name()); err != nil {
+		return err
 	}
+	(&stream{operation: next.Name, box: b.Name(), sink: sink}).emit(Event{Kind: Warning, Line: "removed what an interrupted create had left"})
+	return nil
+}
+
+// What a create makes, as its journal calls it.
+const (
+	madeRecord = "claim"
+	madeDisk   = "disk"
+	madeVM     = "vm"
+)
+
+// removeMade removes one thing that a journal names as made, by its exact name; it may be gone already.
+func (b *Box) removeMade(ctx context.Context, what string, rec *store.Record) error {
 	switch what {
-	case "vm":
+	case madeVM:
 		return b.deleteVM(ctx, rec.Instance)
-	case "disk":
+	case madeDisk:
 		return b.deleteDisk(ctx, rec.Disk)
 	}
 	return nil

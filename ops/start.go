@@ -11,58 +11,67 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Run is the outcome of start and stop.
+// Run is the outcome of start, stop and restart.
 type Run struct {
 	Already bool             `json:"already"` // nothing was to be done
 	Drift   []Drifted        `json:"drift,omitempty"`
 	Status  *protocol.Status `json:"status,omitempty"`
 }
 
-// Start boots the box and starts what is applied to it. It never installs anything; drift is reported. A box
+// start boots the box and starts what is applied to it. It never installs anything; drift is reported. A box
 // that runs and is healthy is left alone.
-func (b *Box) Start(ctx context.Context, sink Sink) (*Run, error) {
+func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "start", sink, func(ctx context.Context) (Plan, error) {
-		if err := b.exists(); err != nil {
-			return Plan{}, err
-		}
-		in, err := b.instance(ctx)
+		in, err := b.vm(ctx)
 		if err != nil {
 			return Plan{}, err
-		}
-		if in.State == limactl.Absent || in.Left {
-			return Plan{}, b.vmGone()
 		}
 		switch {
 		case in.State == limactl.Degraded && !in.Dead:
 			return Plan{}, fault.New(fault.PreflightFailed, "box %q is degraded: %s", b.Name(), in.Cause).
-				Hint("hermes-box stop, or hermes-box stop --force if it does not answer; then hermes-box start")
+				Hint("hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
 		case in.State == limactl.Running:
-			if s, err := b.look(ctx); err == nil && sound(s) {
+			if s, err := b.guestStatus(ctx); err == nil && sound(s) {
 				result.Already, result.Status = true, s
 				b.remember(s)
 				return Plan{}, nil
 			}
 		}
-		if c := b.checkLima(ctx); c.Verdict != Pass { // as create: another version than was tried is not let at the disks
+		if c := b.checkLima(ctx); c.Verdict != Pass { // as create: an untested version is not let at the disks
 			return Plan{}, c.refusal()
 		}
-		return b.startPlan(in, result), nil
+		return Plan{Steps: b.startSteps(in, result)}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	drift := b.drift(result.Status)
-	result.Drift = append(changes(append(drift.Platform, drift.Components...)), b.machineDrift()...)
-	result.Status.Lock = "" // told by Drift
+	b.reportDrift(result)
 	return result, nil
 }
 
-func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
+// vm is the VM of a box that exists; an error where it is gone.
+func (b *Box) vm(ctx context.Context) (limactl.Instance, error) {
+	if err := b.exists(); err != nil {
+		return limactl.Instance{}, err
+	}
+	in, err := b.instance(ctx)
+	if err == nil && (in.State == limactl.Absent || in.Left) {
+		err = b.vmGone()
+	}
+	return in, err
+}
+
+// reportDrift completes the result of an operation after which the box runs.
+func (b *Box) reportDrift(result *Run) {
+	drift := b.drift(result.Status)
+	result.Drift = append(changes(append(drift.Platform, drift.Components...)), b.machineDrift()...)
+	result.Status.Lock = "" // Drift says what matters of it
+}
+
+// startSteps boot the VM where it does not run, and start the services.
+func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 	var steps []Step
-	// Only a VM that this start has begun to boot is stopped again. One that came up stays up, whatever its services
-	// do: it can be looked into.
-	booted := in.State != limactl.Stopped && !in.Dead
 	if in.Dead { // nothing in it can be lost any more, and its host agent still holds the ports
 		steps = append(steps, Step{ID: "clear", Title: "clear what the dead VM has left", Do: func(ctx context.Context, _ *Progress) error {
 			return b.Lima.Kill(ctx, b.Record.Instance)
@@ -75,25 +84,9 @@ func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 					return c.refusal()
 				}
 				return nil
-			}},
-			Step{ID: "boot", Title: "boot the VM", Do: func(ctx context.Context, p *Progress) error {
-				if err := b.Lima.CleanStale(ctx, b.Record.Instance); err != nil {
-					return err
-				}
-				if err := b.releaseDisk(ctx, p); err != nil {
-					return err
-				}
-				err := b.startVM(ctx, p)
-				booted = err == nil
-				return err
-			}, Undo: func(ctx context.Context) error {
-				if booted {
-					return nil
-				}
-				return b.Lima.Kill(ctx, b.Record.Instance)
-			}})
+			}}, b.bootStep(in))
 	}
-	return Plan{Steps: append(steps,
+	return append(steps,
 		Step{ID: "services", Title: "start the services", Do: func(ctx context.Context, p *Progress) error {
 			// The helper is part of this program, not of what is installed: both speak the same protocol.
 			if err := b.ensureHelper(ctx); err != nil {
@@ -106,8 +99,32 @@ func (b *Box) startPlan(in limactl.Instance, result *Run) Plan {
 				return err
 			}
 			return b.forwarded(ctx)
-		}},
-	)}
+		}})
+}
+
+// bootStep boots the VM. Only a VM that is still booting is stopped again by its undo: one that came up stays up,
+// whatever its services do, so that it can be looked into.
+func (b *Box) bootStep(in limactl.Instance) Step {
+	up := in.State != limactl.Stopped && !in.Dead
+	return Step{ID: "boot", Title: "boot the VM",
+		Do: func(ctx context.Context, p *Progress) error {
+			if err := b.Lima.CleanStale(ctx, b.Record.Instance); err != nil {
+				return err
+			}
+			if err := b.releaseDisk(ctx, p); err != nil {
+				return err
+			}
+			err := b.startVM(ctx, p)
+			up = err == nil
+			return err
+		},
+		Undo: func(ctx context.Context) error { return b.Lima.Kill(ctx, b.Record.Instance) },
+		Stays: func() string {
+			if up {
+				return "the VM stays up; hermes-box stop stops it"
+			}
+			return ""
+		}}
 }
 
 // releaseDisk takes the data disk back from a VM that is gone, which nobody can stop any more. One that is there keeps
@@ -124,9 +141,9 @@ func (b *Box) releaseDisk(ctx context.Context, p *Progress) error {
 	return nil
 }
 
-// Stop stops the services, syncs the data disk and stops the VM. A stopped box is left alone. With force the
+// stop stops the services, syncs the data disk and stops the VM. A stopped box is left alone. With force the
 // guest is not asked and the VM is cut off: for a box that no longer answers.
-func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
+func (b *Box) stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "stop", sink, func(ctx context.Context) (Plan, error) {
 		if err := b.exists(); err != nil {
@@ -140,7 +157,7 @@ func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 			result.Already = true
 			return Plan{}, nil
 		}
-		return b.stopPlan(in, force), nil
+		return Plan{Steps: b.stopSteps(in, force)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -148,9 +165,35 @@ func (b *Box) Stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	return result, nil
 }
 
-func (b *Box) stopPlan(in limactl.Instance, force bool) Plan {
+// restart stops the box and starts it again, as one operation. One that is stopped is started.
+func (b *Box) restart(ctx context.Context, sink Sink) (*Run, error) {
+	result := &Run{}
+	err := b.change(ctx, "restart", sink, func(ctx context.Context) (Plan, error) {
+		in, err := b.vm(ctx)
+		if err != nil {
+			return Plan{}, err
+		}
+		if c := b.checkLima(ctx); c.Verdict != Pass {
+			return Plan{}, c.refusal()
+		}
+		var steps []Step
+		if in.State != limactl.Stopped && !in.Dead {
+			steps = b.stopSteps(in, false)
+			in = limactl.Instance{Name: in.Name, State: limactl.Stopped}
+		}
+		return Plan{Steps: append(steps, b.startSteps(in, result)...)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.reportDrift(result)
+	return result, nil
+}
+
+// stopSteps stop a VM that is not stopped. With force the guest is not asked.
+func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 	var steps []Step
-	if !force { // also a degraded box is asked: its data may still be in memory
+	if !force { // a degraded box is asked as well: its data may still be in memory
 		steps = append(steps, Step{ID: "quiesce", Title: "stop the services and sync the data disk",
 			Do: func(ctx context.Context, p *Progress) error {
 				ctx, cancel := context.WithTimeout(ctx, quiesceBound)
@@ -164,13 +207,23 @@ func (b *Box) stopPlan(in limactl.Instance, force bool) Plan {
 			},
 			Undo: func(ctx context.Context) error { return b.ask(ctx, protocol.VerbStart, nil, nil, nil) }})
 	}
-	return Plan{Steps: append(steps, Step{ID: "stop", Title: "stop the VM",
-		Do: func(ctx context.Context, _ *Progress) error {
+	stopped := false
+	return append(steps, Step{ID: "stop", Title: "stop the VM",
+		Do: func(ctx context.Context, _ *Progress) (err error) {
 			if force {
-				return b.Lima.Kill(ctx, b.Record.Instance)
+				err = b.Lima.Kill(ctx, b.Record.Instance)
+			} else {
+				err = b.Lima.Stop(ctx, b.Record.Instance, in.State == limactl.Degraded, stopBound)
 			}
-			return b.Lima.Stop(ctx, b.Record.Instance, in.State == limactl.Degraded, stopBound)
-		}})}
+			stopped = err == nil || b.Lima.Peek(b.Record.Instance) == limactl.Stopped
+			return err
+		},
+		Stays: func() string {
+			if stopped {
+				return "the box is stopped; hermes-box start starts it"
+			}
+			return ""
+		}})
 }
 
 // Bounds of a stop. The guest has three minutes to shut down under qemu.

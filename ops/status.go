@@ -113,8 +113,8 @@ func judge(guest *protocol.Status, u *Underway) limactl.State {
 			state = limactl.Degraded
 		}
 	}
-	if state == limactl.Degraded && u != nil && u.Running && u.Operation == "start" {
-		return limactl.Starting
+	if during := u.during(); state == limactl.Degraded && during != "" {
+		return during
 	}
 	return state
 }
@@ -141,7 +141,7 @@ func (b *Box) observe(ctx context.Context) (limactl.Instance, *protocol.Status, 
 	lookCtx, stopLooking := context.WithCancel(ctx)
 	defer stopLooking()
 	go func() {
-		s, err := b.look(lookCtx)
+		s, err := b.guestStatus(lookCtx)
 		guest <- answer{s, err}
 	}()
 	limaCtx, stopLima := context.WithTimeoutCause(ctx, limaBound, fmt.Errorf("no answer in %v", limaBound))

@@ -88,7 +88,7 @@ func TestLastKnownIsStopped(t *testing.T) {
 func TestEditedConfigIsDrift(t *testing.T) {
 	cfg := &config.Config{Path: "/c/hermes-box.yaml", VM: config.VM{CPUs: 4, Memory: 8 << 30}, Ports: config.Ports{Executor: 4788, Dashboard: 9119}}
 	b := &Box{Config: cfg}
-	b.Record = &store.Record{Machine: b.wanted()}
+	b.Record = &store.Record{Machine: b.desired()}
 	if d := b.machineDrift(); len(d) != 0 {
 		t.Errorf("drift of nothing: %+v", d)
 	}

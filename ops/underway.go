@@ -7,20 +7,22 @@ import (
 	"os"
 	"time"
 
+	"hermes-box/limactl"
 	"hermes-box/ops/store"
 )
 
-// Underway is an operation that changes the box at this moment, or that was cut off and waits for its end.
+// Underway is an operation that changes the box now, or that was cut off when its process died.
 type Underway struct {
 	Operation string    `json:"operation"`
-	Running   bool      `json:"running"` // false: its process has died
+	Running   bool      `json:"running"` // false: it was cut off
 	PID       int       `json:"pid,omitempty"`
 	Started   time.Time `json:"started"`
-	Step      string    `json:"step,omitempty"` // the last one that has begun, as far as it is known
-	Repair    string    `json:"repair"`         // what to do, or to type
+	Step      string    `json:"step,omitempty"`   // the last one that has begun, as far as it is known
+	Resume    string    `json:"resume,omitempty"` // of one that was cut off: the operation that finishes or undoes it
+	Repair    string    `json:"repair"`           // what to do, or to type
 }
 
-// String says it in a few words: "create is under way since 17:03:12 (pid 812), at vm".
+// String is for people: "create is under way since 17:03:12 (pid 812), at vm".
 func (u *Underway) String() string {
 	at := ""
 	if u.Step != "" {
@@ -36,32 +38,47 @@ func (u *Underway) String() string {
 	return fmt.Sprintf("%s is under way since %s%s%s", u.Operation, u.Started.Local().Format(time.TimeOnly), by, at)
 }
 
-// underway looks whether the box is being changed, or a change of it was cut off; nil if neither.
+// Unfinished tells whether the operation has left the box half made or half removed.
+func (u *Underway) Unfinished() bool {
+	o, ok := OperationNamed(u.Operation)
+	return !u.Running && (!ok || o.recover != nil)
+}
+
+// underway finds the operation that changes the box now, or that was cut off; nil if there is none.
 func (b *Box) underway() (*Underway, error) {
 	by := b.Home.Holder(b.Name()) // before the journal: an operation takes the lock first, and gives it back last
-	j, err := b.Home.Journal(b.Name())
-	switch {
-	case by != nil:
+	if by != nil {
 		u := &Underway{Operation: by.Command, Running: true, PID: by.PID, Started: by.Started, Repair: "wait for it to end"}
 		if u.Operation == "" {
 			u.Operation = "an operation"
 		}
 		u.Step = b.stepBegun(by)
 		return u, nil
-	case err != nil || j == nil:
+	}
+	j, err := b.Home.Journal(b.Name())
+	if err != nil || j == nil {
 		return nil, err
 	}
-	if b.Record == nil && j.Operation != "create" || b.Record != nil && b.Record.Ready && j.Operation == "create" {
-		return nil, nil // only its end was missing: the next operation strikes it
-	}
-	u := &Underway{Operation: j.Operation, Started: j.Started, Step: j.Step, Repair: "hermes-box " + j.Operation}
-	switch u.Operation {
-	case "create":
-		u.Repair = "hermes-box create makes it anew; hermes-box destroy --force removes what is left of it"
-	case "destroy":
-		u.Repair = "hermes-box destroy --force ends it"
+	u := &Underway{Operation: j.Operation, Started: j.Started, Step: j.Step}
+	o, ok := OperationNamed(j.Operation)
+	switch {
+	case !ok:
+		u.Repair = "use the newer hermes-box that began it"
+	case o.ended != nil && o.ended(b):
+		return nil, nil // the next operation removes its journal
+	default:
+		u.Resume, u.Repair = o.resume, o.repair
 	}
 	return u, nil
+}
+
+// during is the state to show of a box that does not run well while u changes it; empty if u is none.
+func (u *Underway) during() limactl.State {
+	if u == nil || !u.Running {
+		return ""
+	}
+	o, _ := OperationNamed(u.Operation)
+	return o.during
 }
 
 // stepBegun is the step that an operation under way has begun last, by its log; empty if it has none.
@@ -76,8 +93,8 @@ func (b *Box) stepBegun(by *store.Holder) (step string) {
 	return step
 }
 
-// busy puts into a status what is under way.
-func (b *Box) busy(st *Status) error {
+// showUnderway puts into a status what is under way.
+func (b *Box) showUnderway(st *Status) error {
 	u, err := b.underway()
 	switch st.Underway = u; {
 	case u == nil:

@@ -10,13 +10,14 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 )
 
 // machine is the VM as Lima is to make it; the image files are checked against their digests once more.
 func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machine, error) {
-	l, v := b.Lock, b.made()
+	l, v := b.Lock, b.actual()
 	m := limactl.Machine{
 		Name: b.Record.Instance, VMType: vmType(), Arch: l.Arch,
 		CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, Disk: b.Record.Disk,
@@ -62,7 +63,7 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 	} else if err != nil {
 		return err
 	}
-	if err := b.Lima.Exec(ctx, b.Record.Instance, limactl.Exec{Args: []string{"true"}}); err != nil {
+	if err := b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{Args: []string{"true"}}); err != nil {
 		return fault.New(fault.HealthFailed, "the VM is up but nobody can log in: %w", err).
 			Hint("hermes-box logs boot")
 	}
@@ -81,7 +82,7 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 	silent := ""
 	for {
 		waiting := ""
-		status, err := b.look(ctx)
+		status, err := b.guestStatus(ctx)
 		if err != nil { // one look may fail: a loaded guest is slow to answer
 			if dead := b.dead(ctx); dead != nil {
 				return nil, dead
@@ -141,8 +142,8 @@ func (b *Box) dead(ctx context.Context) error {
 		Hint("hermes-box logs boot shows its last words")
 }
 
-// look asks the guest for its status: one ssh round trip.
-func (b *Box) look(ctx context.Context) (*protocol.Status, error) {
+// guestStatus asks the guest for its status: one ssh round trip.
+func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 	var s protocol.Status
 	if err := b.ask(ctx, protocol.VerbStatus, nil, &s, nil); err != nil {
 		return nil, err

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
 )
 
 // Exec runs one command in the box as agent, in /workspace, with exact argument boundaries. Its status other
-// than 0 is a *limactl.ExitError.
-func (b *Box) Exec(ctx context.Context, e limactl.Exec) error {
+// than 0 is a *ssh.ExitError.
+func (b *Box) Exec(ctx context.Context, e ssh.Exec) error {
 	if err := b.running(ctx); err != nil {
 		return err
 	}

@@ -82,18 +82,8 @@ func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
 
 func (o onHost) Do(ctx context.Context, operation string, force bool, sink ops.Sink) error {
 	b, err := o.open()
-	if err != nil {
-		return err
-	}
-	switch operation {
-	case "create":
-		_, err = b.Create(ctx, sink)
-	case "start":
-		_, err = b.Start(ctx, sink)
-	case "stop":
-		_, err = b.Stop(ctx, force, sink)
-	case "destroy":
-		_, err = b.Destroy(ctx, force, sink)
+	if err == nil {
+		_, err = b.Do(ctx, operation, force, sink)
 	}
 	return err
 }

@@ -236,7 +236,6 @@ func (f *finder) view(p page, offers []offer, w, h int) []string {
 
 // instead says what to do for what this version has no action for, by the words that people look for.
 var instead = []struct{ words, text string }{
-	{"restart reboot", "stop the box, then start it: hermes-box stop && hermes-box start"},
 	{"upgrade update rollback rebuild", "Not part of this version: drift (v) shows what the lock changes."},
 	{"backup restore snapshot export", "Backups are not part of this version. This copies your work out of the box: " +
 		"hermes-box exec -- tar -cz -C /workspace . > workspace.tgz"},

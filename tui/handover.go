@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"hermes-box/limactl"
+	"hermes-box/internal/terminal"
+	"hermes-box/limactl/ssh"
 	"hermes-box/tui/widget"
 )
 
@@ -40,9 +41,9 @@ func (h *handover) SetStderr(w io.Writer) { h.Stderr = io.MultiWriter(w, &h.stde
 // Run runs the command.
 func (h *handover) Run() error {
 	begun := time.Now()
-	err := limactl.Lend(h.Cmd)
+	err := terminal.RunOnTerminal(h.Cmd)
 	var exit *exec.ExitError
-	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != limactl.Lost && time.Since(begun) > atOnce
+	h.used = errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() != ssh.Lost && time.Since(begun) > atOnce
 	if err == nil || h.used || h.ctx.Err() != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ func (s *state) suggestions() []suggestion {
 		add("operation", "show the %s", s.own.verb.name)
 	case s.others() != nil:
 		add("operation", "watch the %s", s.others().Operation)
-	case s.cutOff() != nil && s.cutOff().Operation == "destroy":
-		add("destroy", "finish the destroy that was cut off")
+	case s.known.Ready && s.resumable() != nil:
+		add(s.resumable().Resume, "finish the %s that was cut off", s.resumable().Operation)
 	case s.known.Exists && !s.known.Ready:
 		add("create", "create the box anew")
 	case st.State == "stopped":

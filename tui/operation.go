@@ -82,6 +82,10 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Undoing:
 		s.state = stepUndoing
 		o.note(e.Time, "undo: "+e.Title)
+	case ops.Kept:
+		s.state, s.detail = stepDone, widget.Clean(e.Line)
+		o.warnings = append(o.warnings, widget.Clean(e.Line))
+		o.note(e.Time, "not undone: "+e.Title+": "+e.Line)
 	case ops.Undone:
 		s.state = stepUndone
 		if e.Error != "" {

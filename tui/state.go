@@ -133,6 +133,14 @@ func (s *state) cutOff() *ops.Underway {
 	return nil
 }
 
+// resumable is the operation that was cut off and has left the box half made or half removed; nil if there is none.
+func (s *state) resumable() *ops.Underway {
+	if u := s.cutOff(); u != nil && u.Unfinished() && verbOf(u.Resume).id != "" {
+		return u
+	}
+	return nil
+}
+
 // sign is the state of the box in its header.
 func (s *state) sign() widget.Sign {
 	switch {

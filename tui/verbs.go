@@ -2,108 +2,122 @@ package tui
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops"
 )
 
-// verb is an operation as the dashboard offers it.
+// verb is an operation as the dashboard offers it. All of it comes from the table of package ops, except the key.
 type verb struct {
-	id     string // of its binding
-	name   string // of the operation
+	ops.Operation
+	id     string // of its binding; empty if it is not offered here
+	name   string // in titles and sentences: "stop", "force stop"
 	force  bool
-	label  string // for the footer
 	effect string
-	words  string // other words for it
-	ask    string // what a person is told before they agree; empty: nobody is asked
-	title  string // of that question
-	typed  bool   // a person has to type the name of the box
-	cancel string // what a cancel does to what was done so far
-	done   string // what to say when it went well, after the name of the box
-	next   string // what to do then
-	why    func(m *model) string
-	keys   []string
-	rank   int
-	in     place
+	words  string
+	ask    string
+	cancel string
 }
 
-func verbs() []verb {
-	return []verb{
-		{id: "create", name: "create", keys: []string{"c"}, label: "create", in: onFirst | onDashboard,
-			effect: "make the box: data disk, VM and all software, proven healthy",
-			words:  "make new install begin setup init", why: whyNotCreate,
-			done: "is ready", next: "w sign in   a work in it",
-			cancel: "Exactly what it has made so far is removed again. What was downloaded whole stays in the cache."},
-		{id: "start", name: "start", keys: []string{"s"}, label: "start", rank: 3, in: withBox,
-			effect: "boot the box and start what is applied to it; installs nothing",
-			words:  "boot run up power on launch", why: whyNotStart,
-			done: "is running", next: "enter back to dashboard   a work in it",
-			cancel: "A VM that is still booting is stopped again. Nothing in the box is lost."},
-		{id: "stop", name: "stop", keys: []string{"S"}, label: "stop", rank: 9, in: withBox,
-			effect: "stop the services, sync the data disk, stop the VM",
-			words:  "halt shutdown power off down", why: whyNotStop,
-			done: "is stopped", next: "enter back to dashboard   s start it",
-			cancel: "Services that were stopped are started again.",
-			title:  "Stop", ask: "What runs in it ends; everything on its disks stays."},
-		{id: "force-stop", name: "stop", force: true, keys: []string{"K"}, label: "force stop", in: withBox,
-			effect: "cut the VM off without asking it: for a box that no longer answers",
-			words:  "kill hang hung broken", why: whyNotStop,
-			done: "is stopped", next: "enter back to dashboard   s start it",
-			cancel: "There is nothing to undo.",
-			title:  "Force stop", ask: "Unsaved data may be lost: the box is not asked to write it. For a box that no longer answers."},
-		{id: "destroy", name: "destroy", force: true, keys: []string{"X"}, label: "destroy", in: onDashboard,
-			effect: "remove the box: its VM and its data disk; asks for its name",
-			words:  "delete remove erase wipe purge uninstall", why: whyNotDestroy,
-			done: "is gone; what was downloaded is kept", next: "enter back to dashboard",
-			cancel: "What is removed already stays removed; destroying it again finishes it.",
-			title:  "Destroy", typed: true, ask: "Lost: the VM and the data disk with everything in it: work, logins, the agents' memory.\n" +
-				"Kept: the config, the lock, downloaded software, logs.\nThere is no verified backup of it."},
+// verbKeys are the keys of operations, and their places in the footer. An operation without a key is in the palette.
+var verbKeys = map[string]struct {
+	key  string
+	rank int
+}{
+	"create": {"c", 0}, "start": {"s", 3}, "stop": {"S", 9}, "force-stop": {"K", 0}, "restart": {"R", 0}, "destroy": {"X", 0},
+}
+
+// verbs are the operations that can be run from here. One whose --force means something else is offered in both ways.
+func verbs() (all []verb) {
+	for _, o := range ops.Operations() {
+		if !o.Runnable() {
+			continue
+		}
+		v := verb{Operation: o, id: o.Name, name: o.Name, effect: o.Effect, words: o.Words, ask: o.Ask, cancel: o.Cancel}
+		if o.Destructive {
+			v.force = true // typing the name out stands for --force
+			v.effect += "; asks for its name"
+		}
+		all = append(all, v)
+		if f := o.Force; f != nil && f.Effect != "" {
+			all = append(all, verb{Operation: o, id: "force-" + o.Name, name: "force " + o.Name, force: true,
+				effect: f.Effect, words: f.Words, ask: f.Ask, cancel: f.Cancel})
+		}
 	}
+	return all
+}
+
+// verbOf returns the verb of an operation that another process does; it may be one that is not offered here.
+func verbOf(operation string) verb {
+	all := verbs()
+	if i := slices.IndexFunc(all, func(v verb) bool { return v.Name == operation }); i >= 0 {
+		return all[i]
+	}
+	o, _ := ops.OperationNamed(operation)
+	return verb{Operation: o, name: operation, cancel: o.Cancel}
 }
 
 // run runs the operation on a box.
-func (v verb) run(ctx context.Context, b Box, sink ops.Sink) error {
-	return b.Do(ctx, v.name, v.force, sink)
-}
+func (v verb) run(ctx context.Context, b Box, sink ops.Sink) error { return b.Do(ctx, v.Name, v.force, sink) }
 
 // doneText is what to say when it went well.
 func (v verb) doneText(box string) string {
-	if v.done == "" {
+	if v.Done == "" {
 		return box + ": " + v.name + " finished"
 	}
-	return box + " " + v.done
+	return box + " " + v.Done
+}
+
+// next is what to do when it went well, as keys.
+func (v verb) next() string {
+	parts := []string{"enter back to dashboard"}
+	for _, advice := range v.Next {
+		if key := keyOfVerb(advice.Verb); key != "" {
+			parts = append(parts, key+" "+advice.To)
+		}
+	}
+	return strings.Join(parts, "   ")
+}
+
+// keyOfVerb is the key that does what a verb of the command line does; empty if there is none.
+func keyOfVerb(name string) string {
+	if other, ok := map[string]string{"login": "sign-in", "ssh": "attach"}[name]; ok {
+		name = other
+	}
+	all := slices.Concat(viewBindings(), verbBindings())
+	if i := slices.IndexFunc(all, func(b binding) bool { return b.id == name }); i >= 0 {
+		return all[i].firstKey()
+	}
+	return ""
 }
 
 // question is what a person is asked first; nil if they are not.
 func (v verb) question(box string) *question {
+	title := strings.ToUpper(v.name[:1]) + v.name[1:] + " " + box
 	switch {
-	case v.typed:
-		q := confirm(v.title+" "+box, v.ask+"\n\nType the name of the box to "+v.name+" it.")
+	case v.Destructive:
+		q := confirm(title, v.ask+"\n\nType the name of the box to "+v.name+" it.")
 		q.Yes, q.No = v.name, "keep it"
 		q.TypeName(box)
 		return q
 	case v.ask != "":
-		return confirm(v.title+" "+box+"?", v.ask)
+		return confirm(title+"?", v.ask)
 	}
 	return nil
 }
 
-// verbOf returns the verb of an operation that another process does; it may be one that is not offered here.
-func verbOf(name string) verb {
-	for _, v := range verbs() {
-		if v.name == name {
-			return v
-		}
-	}
-	return verb{name: name, next: "enter back to dashboard"}
-}
-
-// verbBindings are the keys of the operations.
+// verbBindings are the bindings of the operations.
 func verbBindings() (all []binding) {
 	for _, v := range verbs() {
-		all = append(all, binding{id: v.id, keys: v.keys, label: v.label, effect: v.effect, words: v.words, in: v.in, rank: v.rank,
-			why: v.why, do: func(m *model) tea.Cmd { return m.askFirst(v) }})
+		b := binding{id: v.id, label: v.name, effect: v.effect, words: v.words, why: whyNotNow(v.Needs), in: placesOf(v.Needs),
+			do: func(m *model) tea.Cmd { return m.askFirst(v) }}
+		if k, ok := verbKeys[v.id]; ok {
+			b.keys, b.rank = []string{k.key}, k.rank
+		}
+		all = append(all, b)
 	}
 	return all
 }
@@ -117,6 +131,30 @@ func (m *model) askFirst(v verb) tea.Cmd {
 	q.yes = func(m *model) tea.Cmd { return m.begin(v) }
 	m.dialog = q
 	return nil
+}
+
+// placesOf are the views in which an operation with that need is offered.
+func placesOf(need ops.Need) place {
+	switch need {
+	case ops.NeedsNoBox:
+		return onFirst | onDashboard
+	case ops.NeedsBox:
+		return onDashboard
+	}
+	return withBox
+}
+
+// whyNotNow returns what says why the box does not meet a need.
+func whyNotNow(need ops.Need) func(*model) string {
+	switch need {
+	case ops.NeedsNoBox:
+		return whyNotCreate
+	case ops.NeedsStopped:
+		return whyNotStart
+	case ops.NeedsRunning:
+		return whyNotStop
+	}
+	return whyNotDestroy
 }
 
 func whyNotCreate(m *model) string {

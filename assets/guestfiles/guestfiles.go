@@ -18,7 +18,7 @@ const TerminfoSource = "/usr/local/share/hermes-box/xterm-ghostty.ti"
 const SSHD = "/etc/ssh/sshd_config.d/00-hermes-box.conf"
 
 // Enabled are the units that start at boot. The dashboard comes and goes with hermes.service.
-var Enabled = []string{"hermes-box-recovery.service", "executor.service", "hermes.service"}
+var Enabled = []string{"hermes-box-recovery.service", "executor.service", "hermes.service", "swapfile.swap"}
 
 // File is one file for a guest.
 type File struct {

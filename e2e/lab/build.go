@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// build is one step of prepare at work: where it writes, and where the output of what it runs goes.
+// build is a running step of prepare: its directories and its log.
 type build struct {
 	lab   *lab
-	dir   string   // the product: empty, and put in place by a rename when the step has ended well
-	tmp   string   // anything else; removed afterwards
+	dir   string   // the product: empty at first, renamed into place when the step succeeds
+	tmp   string   // temporary files; removed at the end
 	log   *os.File // output of commands
 	built bool     // the step had something to do
 }
@@ -26,7 +26,7 @@ type build struct {
 type cmd struct {
 	argv []string
 	dir  string
-	env  []string // added to our own
+	env  []string // in addition to our own
 }
 
 // exec runs a program with its output in the step's log; a failure names the program and its last lines.
@@ -50,9 +50,9 @@ func (b *build) start(ctx context.Context, c cmd, stdout io.Writer) (*exec.Cmd, 
 	x.Stderr = io.MultiWriter(b.log, last)
 	x.Stdout = stdout
 	if stdout == io.Writer(b.log) {
-		x.Stdout = x.Stderr // one stream: the last lines are then in order
+		x.Stdout = x.Stderr // one stream keeps the lines in order
 	}
-	// An interrupted build takes its children with it.
+	// An interrupted build ends its children too.
 	x.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	x.Cancel = func() error { return syscall.Kill(-x.Process.Pid, syscall.SIGTERM) }
 	x.WaitDelay = 10 * time.Second
@@ -65,7 +65,7 @@ func (b *build) start(ctx context.Context, c cmd, stdout io.Writer) (*exec.Cmd, 
 	return x, nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct{ data []byte }
 
 const tailSize = 2000
@@ -87,7 +87,7 @@ func firstLine(out []byte) string {
 	return line
 }
 
-// checkout is the folder of the product's go.mod: the lab is run inside the checkout.
+// checkout finds the directory of the product's go.mod. The lab runs inside the checkout.
 func checkout(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// executorToken hands the token to the server from a file or the environment, where its own flag would show it
-// to everyone who can list processes.
+// executorToken passes the token to the server from a file or the environment. The server's own flag would show it in
+// the process list.
 //
 //go:embed executor-token.js
 var executorToken string
 
-// executorBase is what the program needs of a system.
+// executorBase are the packages that the program needs.
 var executorBase = []string{"libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "base-files"}
 
 var executorConfig = v1.Config{
@@ -45,7 +45,7 @@ var executorConfig = v1.Config{
 	ExposedPorts: map[string]struct{}{"4788/tcp": {}},
 }
 
-// executorStep makes Executor's image of its npm package, as an OCI layout in registry/.
+// executorStep builds Executor's image from its npm package, as an OCI layout in registry/.
 func executorStep() step {
 	return step{
 		name:    "executor",
@@ -57,7 +57,7 @@ func executorStep() step {
 	}
 }
 
-// epoch is the time of every file in the image: the same inputs make the same digest.
+// epoch is the time of every file in the image, so that the same inputs give the same digest.
 var epoch = time.Unix(0, 0).UTC()
 
 func (b *build) executor(ctx context.Context) error {
@@ -102,7 +102,7 @@ const versionAnnotation = "org.opencontainers.image.version"
 func executorImage(layers ...string) (v1.Image, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, name := range layers {
-		// zstd: a guest on emulated CPUs unpacks it several times faster than gzip.
+		// An emulated guest unpacks zstd several times faster than gzip.
 		layer, err := tarball.LayerFromFile(name, tarball.WithCompression(compression.ZStd), tarball.WithMediaType(types.OCILayerZStd), tarball.WithCompressedCaching)
 		if err != nil {
 			return nil, err
@@ -137,7 +137,7 @@ func writeTar(path string, fill func(*tar.Writer) error) error {
 	return f.Close()
 }
 
-// appLayer is the package's bin/ as /app/bin, and the script that hands over the token.
+// appLayer holds the package's bin/ as /app/bin, and the script that passes the token.
 func appLayer(w *tar.Writer, tgz string) error {
 	for _, dir := range []string{"app/", "app/bin/", "data/"} {
 		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: epoch}); err != nil {
@@ -167,8 +167,8 @@ func appLayer(w *tar.Writer, tgz string) error {
 	})
 }
 
-// baseLayer is the system without its device nodes, which a container gets from its engine, and without apt's
-// and dpkg's state, which differs from one run to the next.
+// baseLayer holds the system without device nodes, which the container engine provides, and without the state of apt
+// and dpkg, which differs between runs.
 func baseLayer(w *tar.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

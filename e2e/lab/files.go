@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// file is one file of a product, with the digest its client reported; the bytes have been checked against it.
+// file is one file of a product with the digest that its client reported. The bytes were checked against it.
 type file struct {
 	Name    string `json:"name"`
 	Package string `json:"package"`
@@ -24,7 +24,7 @@ type file struct {
 
 const filesName = "files.json"
 
-// record checks the files against the digests reported for them and writes what they are beside them.
+// record checks the files against their reported digests and writes a list of them into the product.
 func (b *build) record(files []file) error {
 	if len(files) == 0 {
 		return fmt.Errorf("nothing was fetched (see %s)", b.log.Name())
@@ -53,12 +53,12 @@ func (b *build) record(files []file) error {
 	return os.WriteFile(filepath.Join(b.dir, filesName), append(data, '\n'), 0o644)
 }
 
-// plainName tells whether a name that a client printed stays in the folder it is put in.
+// plainName reports whether a file name that a client printed has no path in it.
 func plainName(name string) bool {
 	return filepath.IsLocal(name) && name == filepath.Base(name) && name != "."
 }
 
-// files are what record has written of a product.
+// files reads the list that record wrote.
 func (l *lab) files(product string) ([]file, error) {
 	data, err := os.ReadFile(l.path(product, filesName))
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *lab) files(product string) ([]file, error) {
 	return files, nil
 }
 
-// digestFile hashes a file the way like is written: "sha256:<hex>" or "sha512-<base64>".
+// digestFile hashes a file in the form of like: "sha256:<hex>" or "sha512-<base64>".
 func digestFile(path, like string) (size int64, digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// tool is a program the lab or a box needs on the host, and the Debian package that has it.
+// tool is a program that the lab or a box needs on the host, and its Debian package.
 type tool struct{ program, pkg string }
 
 var tools = []tool{
@@ -28,10 +28,10 @@ var tools = []tool{
 	{"pip3", "python3-pip"},
 }
 
-// userTools let an ordinary user build what belongs to root in the guest.
+// userTools let an ordinary user build files that belong to root in the guest.
 var userTools = []tool{{"fakeroot", "fakeroot"}, {"newuidmap", "uidmap"}}
 
-// installTools installs what is missing, which needs root.
+// installTools installs missing tools. That needs root.
 func (b *build) installTools(ctx context.Context) error {
 	need := tools
 	if os.Geteuid() != 0 {
@@ -52,7 +52,7 @@ func (b *build) installTools(ctx context.Context) error {
 	}
 	apt := []string{"-o", "DPkg::Lock::Timeout=300", "-q"}
 	env := "DEBIAN_FRONTEND=noninteractive"
-	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, apt...), env: []string{env}}) // fails with any one source; installing tells
+	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, apt...), env: []string{env}}) // one broken source fails it; the install decides
 	install := append([]string{"apt-get", "install", "--yes", "--no-install-recommends"}, apt...)
 	b.built = true
 	return b.exec(ctx, cmd{argv: append(install, missing...), env: []string{env}})
@@ -68,8 +68,8 @@ func missingPackages(need []tool, have func(program string) bool) []string {
 	return missing
 }
 
-// guestSources are lines of sources.list for the guest's suite, on the mirrors this machine itself uses. There
-// are none where this is no Debian: mmdebstrap then takes its own default.
+// guestSources returns lines of sources.list for the guest's suite, with the mirrors of this machine. On a machine that
+// is not Debian it returns none, and mmdebstrap uses its default.
 func (b *build) guestSources(ctx context.Context) ([]string, error) {
 	release, err := os.ReadFile("/etc/os-release")
 	if err != nil {
@@ -79,13 +79,13 @@ func (b *build) guestSources(ctx context.Context) ([]string, error) {
 	if osRelease(string(release), "ID") != "debian" || codename == "" {
 		return nil, nil
 	}
-	// apt tells only of indexes it has fetched, and a fresh machine has none: these are our own.
+	// apt lists only indexes that it has fetched. A fresh machine has none, so fetch our own.
 	lists := filepath.Join(b.tmp, "lists")
 	if err := os.MkdirAll(filepath.Join(lists, "partial"), 0o755); err != nil {
 		return nil, err
 	}
 	options := []string{"-q", "-o", "Dir::State::lists=" + lists, "-o", "Dir::Cache=" + b.tmp, "-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"}
-	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, options...)}) // fails with any one source; the others count
+	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, options...)}) // one broken source fails it; the others are enough
 	list := append([]string{"apt-get", "indextargets"}, options...)
 	out, err := b.output(ctx, cmd{argv: append(list, "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")})
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *build) guestSources(ctx context.Context) ([]string, error) {
 	return translateSources(string(out), codename, guestSuite), nil
 }
 
-// translateSources turns lines "uri release component" of one Debian release into sources of another.
+// translateSources turns lines "uri release component" of one Debian release into sources of another release.
 func translateSources(targets, from, to string) []string {
 	var lines []string
 	seen := map[string]bool{}

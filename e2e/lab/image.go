@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// finishRoot is run by mmdebstrap with the root as $1: what makes the tree bootable by Lima, and a copy of what
-// is booted directly. mke2fs below makes /dev/vda.
+// finishRoot is run by mmdebstrap with the root as $1. It makes the tree bootable by Lima and copies the kernel and the
+// initrd out.
 const finishRoot = `set -eu
 root=$1
 echo '/dev/vda / ext4 defaults 0 1' > "$root/etc/fstab"
@@ -24,8 +24,8 @@ cp "$root"/boot/initrd.img-* "$root/lab/initrd.img"
 cat "$root"/etc/apt/sources.list > "$root/lab/sources.list"
 `
 
-// makeDisk turns the tree into a disk image. The filesystem is large enough for what is in it; Lima enlarges the
-// disk, and cloud-init the filesystem, at the first boot.
+// makeDisk turns the tree into a disk image just large enough for its files. At the first boot Lima enlarges the disk and
+// cloud-init the filesystem.
 const makeDisk = `set -eu
 mkdir root
 tar --extract --file root.tar --directory root --numeric-owner --xattrs --xattrs-include='*' --exclude='./dev/*' --exclude='./lab'
@@ -33,8 +33,8 @@ truncate --size 3G root.raw
 mke2fs -q -t ext4 -L rootfs -d root root.raw
 `
 
-// imageStep makes the guest image: disk.qcow2 with the kernel and initrd that boot it, and the sources its
-// packages came from.
+// imageStep builds the guest image: disk.qcow2, the kernel and initrd that boot it, and the sources.list of its
+// packages.
 func imageStep() step {
 	return step{
 		name:    "image",
@@ -56,7 +56,7 @@ func (b *build) image(ctx context.Context) error {
 		return err
 	}
 	argv := []string{"mmdebstrap", "--variant=minbase", "--include=" + strings.Join(guestPackages, ","),
-		// The tree is thrown away if this machine stops: dpkg need not sync each file.
+		// A crash discards the tree, so dpkg need not sync each file.
 		"--dpkgopt=force-unsafe-io", "--customize-hook=" + `rm -f "$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap"`,
 		"--customize-hook=" + finish,
 		"--customize-hook=copy-out /lab/vmlinuz /lab/initrd.img /lab/sources.list " + b.dir,

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// install puts limactl, and a link to the hermes-box that was built here, where a person's shell finds them, unless they
-// are there: whoever installed those keeps them.
+// install puts limactl and a link to the hermes-box of this checkout on the PATH. It never replaces programs that are
+// there already.
 func (l *lab) install(ctx context.Context, out io.Writer) error {
 	prefix := "/usr/local"
 	if os.Geteuid() != 0 {
@@ -44,7 +44,7 @@ func (l *lab) installLima(ctx context.Context, prefix string, out io.Writer) err
 		fmt.Fprintf(out, "limactl is there already: %s\n", found)
 		return nil
 	}
-	// cp --remove-destination, so that a limactl that runs keeps its file.
+	// --remove-destination lets a running limactl keep its file.
 	for _, part := range []string{"bin/limactl", "share/lima"} {
 		c := exec.CommandContext(ctx, "cp", "-rT", "--remove-destination", l.path("lima", part), filepath.Join(prefix, part))
 		if msg, err := c.CombinedOutput(); err != nil {
@@ -55,7 +55,7 @@ func (l *lab) installLima(ctx context.Context, prefix string, out io.Writer) err
 	return nil
 }
 
-// link makes a program of this directory one that is found everywhere, unless there is one of that name.
+// link links a program of this directory into the PATH, unless one of that name is there.
 func link(program, dir string, out io.Writer) error {
 	if found, err := exec.LookPath(program); err == nil {
 		fmt.Fprintf(out, "%s is there already: %s\n", program, found)

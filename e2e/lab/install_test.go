@@ -12,7 +12,7 @@ func TestLinkKeepsWhatIsThere(t *testing.T) {
 	t.Chdir(here)
 	t.Setenv("PATH", "")
 	to := filepath.Join(bin, "program")
-	for range 2 { // the second finds that of the first
+	for range 2 { // the second run finds the first one's link
 		if err := link("program", bin, io.Discard); err != nil {
 			t.Fatal(err)
 		}

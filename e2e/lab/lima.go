@@ -10,7 +10,7 @@ import (
 
 const limaModule = "github.com/lima-vm/lima/v2"
 
-// limaStep builds limactl and the Linux guest agent it puts into a VM, laid out as limactl looks for them.
+// limaStep builds limactl and its Linux guest agent, in the directories where limactl expects them.
 func limaStep() step {
 	return step{
 		name:    "lima",
@@ -26,7 +26,7 @@ func (b *build) lima(ctx context.Context) error {
 		return err
 	}
 	dir = filepath.Join(dir, "e2e", "limactl")
-	// Without the flag limactl does not know its own version.
+	// Without the flag limactl reports its version as unknown.
 	limactl := cmd{
 		argv: []string{"go", "build", "-trimpath", "-ldflags", "-s -w -X " + limaModule + "/pkg/version.Version=" + limaVersion,
 			"-o", filepath.Join(b.dir, "bin", "limactl"), limaModule + "/cmd/limactl"},

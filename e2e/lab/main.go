@@ -1,7 +1,7 @@
 // Lab fetches and builds everything a real box needs on a Debian machine, and serves it on loopback: limactl
 // at the qualified version, a guest image, the six components at pinned versions, and the lock that names them.
 //
-// Nothing is asked of the network but what the ordinary clients (apt, npm, pip, go) fetch by name.
+// It fetches by name, with the ordinary clients: apt, npm, pip and go.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultPort is where the lab serves; the lock names it, so that one lock serves every run.
+// defaultPort is the port the lab serves on. The lock's urls name it, so it is the same for every run.
 const defaultPort = 47880
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// exitStatus is the status of a command that was run; its own output has said why.
+// exitStatus is the status of a command that failed and printed the reason itself.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -101,7 +101,7 @@ func command() *cobra.Command {
 	return root
 }
 
-// lab is one cache and the port it is served on.
+// lab is a cache and the port it is served on.
 type lab struct {
 	dir  string
 	port int
@@ -127,7 +127,7 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// labUser owns boxes on a machine where everyone is root: limactl refuses to run as root.
+// labUser owns the boxes when root runs the lab, because limactl refuses to run as root.
 const labUser = "hermes-box"
 
 func ordinaryUser(ctx context.Context) (string, error) {

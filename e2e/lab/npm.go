@@ -25,7 +25,7 @@ func npmStep(component string) step {
 	}
 }
 
-// npmPack fetches packages into the product, with the integrity npm tells of each.
+// npmPack fetches packages into the product and returns the integrity that npm reports for each.
 func (b *build) npmPack(ctx context.Context, packages ...string) ([]file, error) {
 	argv := append([]string{"npm", "pack", "--json", "--ignore-scripts", "--cache", filepath.Join(b.tmp, "npm"), "--pack-destination", b.dir}, packages...)
 	out, err := b.output(ctx, cmd{argv: argv, dir: b.tmp, env: []string{"npm_config_update_notifier=false"}})
@@ -49,7 +49,7 @@ func parseNPMPack(out []byte) ([]file, error) {
 		if !strings.HasPrefix(p.Integrity, "sha512-") {
 			return nil, fmt.Errorf("npm pack --json: %s has the integrity %q, not a sha512", p.Name, p.Integrity)
 		}
-		// npm before 9 tells the name of a scoped package's file as @scope/name, and writes scope-name.
+		// Before version 9 npm reports the file of a scoped package as @scope/name, but writes scope-name.
 		name := strings.ReplaceAll(strings.TrimPrefix(p.Filename, "@"), "/", "-")
 		if !plainName(name) {
 			return nil, fmt.Errorf("npm pack --json: %s has the file name %q", p.Name, p.Filename)

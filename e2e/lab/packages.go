@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// packagesStep fetches the extra OS packages from where the image's own came from.
+// packagesStep fetches the extra OS packages from the sources of the image.
 func packagesStep() step {
 	return step{
 		name:    "packages",
@@ -22,7 +22,7 @@ func packagesStep() step {
 }
 
 func (b *build) packages(ctx context.Context) error {
-	// An apt of the guest's suite, all of whose state is below tmp.
+	// Run apt for the guest's suite, with all of its state below tmp.
 	root := filepath.Join(b.tmp, "apt")
 	for _, dir := range []string{"etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/sources.list.d", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -56,7 +56,7 @@ func (b *build) packages(ctx context.Context) error {
 	return b.record(files)
 }
 
-// parseURIs reads what `apt-get download --print-uris` tells of each package: 'uri' file size hash.
+// parseURIs reads the output of `apt-get download --print-uris`: 'uri' file size hash.
 func parseURIs(text string) ([]file, error) {
 	var files []file
 	for line := range strings.Lines(text) {
@@ -75,7 +75,7 @@ func parseURIs(text string) ([]file, error) {
 		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != 32 {
 			return nil, fmt.Errorf("apt-get --print-uris: %s has %q, not a SHA256", f[1], f[3])
 		}
-		// The file is named package_version_arch.deb, with a colon in the version as %3a.
+		// The file is named package_version_arch.deb. A colon in the version is written %3a.
 		parts := strings.Split(f[1], "_")
 		if len(parts) != 3 || !plainName(f[1]) {
 			return nil, fmt.Errorf("apt-get --print-uris: %s is not package_version_arch.deb", f[1])

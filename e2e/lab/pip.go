@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// pipStep fetches the wheels that pins name, one "name==version" a line, for the guest's Python.
+// pipStep fetches wheels for the guest's Python. Pins holds one "name==version" a line.
 func pipStep(component, pins string) step {
 	return step{
 		name:    component,
@@ -22,9 +22,9 @@ func pipStep(component, pins string) step {
 	}
 }
 
-// pipTarget tells pip which Python and which system the wheels are for.
+// pipTarget are the options that select the guest's Python and system.
 func pipTarget() []string {
-	// A wheel's Requires-Python is judged by the Python that runs pip; the pins were made for the guest's.
+	// pip would compare Requires-Python with the Python that runs it. The pins were made for the guest's.
 	args := []string{"--only-binary=:all:", "--no-deps", "--ignore-requires-python", "--implementation", "cp", "--python-version", guestPython}
 	for _, abi := range []string{"cp" + strings.ReplaceAll(guestPython, ".", ""), "abi3", "none"} {
 		args = append(args, "--abi", abi)
@@ -47,7 +47,7 @@ func (b *build) wheels(ctx context.Context, pins string) error {
 		return cmd{argv: append(argv, "--progress-bar", "off", "--cache-dir", filepath.Join(b.tmp, "pip"), "--requirement", requirements), dir: b.tmp,
 			env: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"}}
 	}
-	// The first tells the digests, the second has the bytes, out of the first one's cache.
+	// The first run reports the digests. The second downloads the bytes, from the cache of the first.
 	if err := b.exec(ctx, pip("install", "--dry-run", "--ignore-installed", "--target", filepath.Join(b.tmp, "none"), "--report", report)); err != nil {
 		return err
 	}

@@ -29,14 +29,14 @@ func steps() []step {
 	}
 }
 
-// progress is a step under way; the rest is set when done is closed.
+// progress is the state of a step. The other fields are set when done is closed.
 type progress struct {
 	done chan struct{}
 	outcome
 	err error
 }
 
-// errSkipped is the failure of a step that needed one that failed.
+// errSkipped is the error of a step that depends on a failed one.
 var errSkipped = errors.New("skipped")
 
 func (p *progress) String() string {
@@ -50,10 +50,10 @@ func (p *progress) String() string {
 	}
 }
 
-// prepare makes what is missing, several steps at a time, and then the lock. One prepare works on a cache at a
-// time; a second one waits, and finds everything done.
+// prepare builds the missing products, several at a time, and then writes the lock. A second prepare of the same cache
+// waits for the first.
 func (l *lab) prepare(ctx context.Context, out io.Writer) error {
-	syscall.Umask(0o022) // the ordinary user reads what root makes
+	syscall.Umask(0o022) // the ordinary user must be able to read the products
 	began := time.Now()
 	for _, dir := range []string{l.dir, l.path(".work"), l.path("log"), l.path("mirror")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -71,7 +71,7 @@ func (l *lab) prepare(ctx context.Context, out io.Writer) error {
 	for _, s := range all {
 		running[s.name] = &progress{done: make(chan struct{})}
 	}
-	var mu sync.Mutex // of out
+	var mu sync.Mutex // guards out
 	for _, s := range all {
 		go func() {
 			p := running[s.name]
@@ -88,7 +88,7 @@ func (l *lab) prepare(ctx context.Context, out io.Writer) error {
 			fmt.Fprintf(out, "%6.1fs  %-10s  %s\n", time.Since(began).Seconds(), s.name, p)
 		}()
 	}
-	// One failure does not throw away what the others are at.
+	// When one step fails, the others finish: their products are kept.
 	var failed []error
 	for _, s := range all {
 		p := running[s.name]
@@ -98,7 +98,7 @@ func (l *lab) prepare(ctx context.Context, out io.Writer) error {
 				waiting = false
 			case <-time.After(30 * time.Second):
 				mu.Lock()
-				fmt.Fprintf(out, "%6.1fs  %-10s  still at it\n", time.Since(began).Seconds(), s.name)
+				fmt.Fprintf(out, "%6.1fs  %-10s  running\n", time.Since(began).Seconds(), s.name)
 				mu.Unlock()
 			}
 		}

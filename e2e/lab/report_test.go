@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const sri = "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==" // of nothing
+const sri = "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==" // of the empty file
 
 func TestParseNPMPack(t *testing.T) {
 	for _, c := range []struct {
@@ -92,7 +92,7 @@ func check(t *testing.T, got []file, err error, want []file, wantErr string) {
 	}
 }
 
-// Whatever a client prints, a file name never leaves the product and a digest is of a strong kind.
+// Whatever a client prints, a file name never leaves the product, and only strong digests are accepted.
 func FuzzReports(f *testing.F) {
 	f.Add([]byte(`[{"name":"a","filename":"../a.tgz","integrity":"` + sri + `"}]`))
 	f.Add([]byte(`{"install":[{"download_info":{"url":"https://host/..","archive_info":{"hashes":{"sha256":"a"}}}}]}`))

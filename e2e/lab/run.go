@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// run serves for as long as a command runs. Signals go to the command, and its status is the result.
+// run serves the cache while a command runs, forwards signals to it and returns its status.
 func (l *lab) run(ctx context.Context, argv []string) error {
 	stop, err := l.listen(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (l *lab) run(ctx context.Context, argv []string) error {
 	for {
 		select {
 		case s := <-signals:
-			// A key pressed at the terminal has reached the command already.
+			// The terminal has sent the signal of a key to the command already.
 			if !terminal || s != os.Interrupt && s != syscall.SIGQUIT {
 				c.Process.Signal(s)
 			}
@@ -46,7 +46,7 @@ func (l *lab) run(ctx context.Context, argv []string) error {
 	}
 }
 
-// commandStatus is the way a shell tells how a command ended.
+// commandStatus returns a command's status the way a shell reports it.
 func commandStatus(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

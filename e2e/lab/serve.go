@@ -20,12 +20,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// identity is what a lab answers at /lab, so that another one of the same cache can use it.
+// identity is the answer at /lab, by which another lab process recognizes a server of the same cache.
 type identity struct {
 	Cache string `json:"cache"`
 }
 
-// served are the products whose files are given out; the registry gives out its own.
+// served are the products whose files are served. The registry serves the image.
 var served = []string{"image", "packages", "mirror"}
 
 // handler serves the cache: files (with ranges) and, below /v2/, Executor's image.
@@ -38,7 +38,7 @@ func (l *lab) handler() http.Handler {
 	for _, product := range served {
 		mux.Handle("GET /"+product+"/", files)
 	}
-	// A layout keeps its blobs where the registry's disk handler looks for them.
+	// The registry's disk handler expects blobs in the directories of an OCI layout.
 	mux.Handle("/v2/", registry.New(
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(l.path("registry", "blobs"))),
 		registry.Logger(log.New(io.Discard, "", 0)),
@@ -46,7 +46,7 @@ func (l *lab) handler() http.Handler {
 	return mux
 }
 
-// listen serves the cache until stop is called. Where a lab of the same cache serves already, it does nothing.
+// listen serves the cache until stop is called. It does nothing if another lab process serves the same cache.
 func (l *lab) listen(ctx context.Context) (stop func(), err error) {
 	if _, err := os.Stat(l.lockPath()); err != nil {
 		return nil, fmt.Errorf("%s holds no lab yet: %w\nhint: go run ./e2e/lab prepare", l.dir, err)
@@ -87,7 +87,7 @@ func (l *lab) servedAlready(ctx context.Context) bool {
 	return json.NewDecoder(resp.Body).Decode(&other) == nil && other.Cache == l.dir
 }
 
-// publish tells the registry the image's manifest; the blobs are there.
+// publish uploads the image's manifest to the registry. The blobs are there already.
 func (l *lab) publish(ctx context.Context) error {
 	img, digest, err := l.executorImage()
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *lab) publish(ctx context.Context) error {
 	return nil
 }
 
-// executorImage is the one image in registry/.
+// executorImage opens the image in registry/.
 func (l *lab) executorImage() (v1.Image, v1.Hash, error) {
 	path, err := layout.FromPath(l.path("registry"))
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *lab) executorImage() (v1.Image, v1.Hash, error) {
 	return img, digest, err
 }
 
-// serve serves until ctx is done.
+// serve serves the cache until ctx is done.
 func (l *lab) serve(ctx context.Context) error {
 	stop, err := l.listen(ctx)
 	if err != nil {

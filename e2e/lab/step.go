@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// step makes one product: a folder of the cache. It is made again when its recipe changes.
+// step builds one product, a folder of the cache. The product is rebuilt when its recipe changes.
 type step struct {
 	name    string
-	product string   // folder below the cache; empty: the step looks for itself whether there is something to do
-	recipe  []string // all that decides what the product is
+	product string   // folder below the cache; empty: the step decides itself whether to run
+	recipe  []string // everything that determines the product
 	after   []string // steps whose products it needs
 	make    func(*build, context.Context) error
 }
 
-// keyFile in a product says what recipe it was made from.
+// keyFile records the recipe of a product.
 const keyFile = ".recipe"
 
 func (s step) key() string {
@@ -32,14 +32,14 @@ func (s step) key() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// outcome is what a step came to.
+// outcome is the result of a step.
 type outcome struct {
 	built bool
 	size  int64
 	took  time.Duration
 }
 
-// do makes a step's product beside and renames it into place, unless it is there from the same recipe.
+// do builds a step's product beside its place and renames it, unless a product of the same recipe is there.
 func (l *lab) do(ctx context.Context, s step) (outcome, error) {
 	began := time.Now()
 	product := l.path(s.product)
@@ -50,7 +50,7 @@ func (l *lab) do(ctx context.Context, s step) (outcome, error) {
 		}
 	}
 	id := strings.ReplaceAll(s.name, " ", "-")
-	work := l.path(".work", id) // what a killed prepare left there is ours to remove
+	work := l.path(".work", id) // a killed prepare may have left files there
 	if err := os.RemoveAll(work); err != nil {
 		return outcome{}, err
 	}
@@ -88,7 +88,7 @@ func (l *lab) do(ctx context.Context, s step) (outcome, error) {
 	return o, nil
 }
 
-// replace puts a finished folder in place of an older one, which goes to old.
+// replace moves an older folder to old and puts the finished one in its place.
 func replace(from, to, old string) error {
 	if err := os.Rename(to, old); err != nil && !os.IsNotExist(err) {
 		return err
@@ -96,7 +96,7 @@ func replace(from, to, old string) error {
 	return os.Rename(from, to)
 }
 
-// readable lets every user read a product: root makes it, the ordinary user uses it.
+// readable lets every user read a product that root built.
 func readable(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -2,8 +2,8 @@ package main
 
 import _ "embed"
 
-// What the lab is made of. Everything fetched is named here or in wheels.txt, at an exact version; what comes
-// from Debian is as new as the suite.
+// Everything the lab fetches is named here or in wheels.txt, at an exact version, except for Debian packages, which are
+// the suite's current ones.
 const (
 	limaVersion  = "2.1.3" // also in ../limactl/go.mod
 	guestSuite   = "trixie"
@@ -25,9 +25,9 @@ var npmPackages = map[string][]string{
 	"executor": {"executor@" + executorVer + "-linux-x64"},
 }
 
-// hermesWheels is the complete closure of Hermes Agent for the guest's Python, one "name==version" a line.
+// hermesWheels lists Hermes Agent and all its dependencies for the guest's Python, one "name==version" a line.
 //
-// pip cannot make it: it judges markers by the Python that runs it, not by the one asked for. It was made by
+// pip cannot make the list, because it evaluates markers for the Python that runs it. It was made by
 //
 //	uv pip compile --python-version 3.13 --python-platform x86_64-manylinux_2_40 --only-binary :all: \
 //		--no-header --no-annotate -o wheels.txt <(echo 'hermes-agent[web,mcp,cli,messaging,anthropic]==0.19.0')
@@ -35,11 +35,11 @@ var npmPackages = map[string][]string{
 //go:embed wheels.txt
 var hermesWheels string
 
-// glibcMinors are the minor versions of the glibc 2.x that wheels may ask for, newest first: the guest has 2.41.
+// glibcMinors are the minor versions of glibc 2.x that wheels may require, newest first. The guest has 2.41.
 var glibcMinors = []int{41, 40, 39, 38, 36, 35, 34, 31, 28, 27, 24, 17, 12, 5}
 
-// guestPackages make a minimal Debian into a Lima guest that can hold a box. netplan.io: without it cloud-init
-// configures no network. iptables: without it Lima's boot script fetches it, from the network, at the first boot.
+// guestPackages turn a minimal Debian into a Lima guest for a box. Without netplan.io cloud-init configures no network.
+// Without iptables Lima's boot script fetches it from the network at the first boot.
 var guestPackages = []string{
 	"systemd", "systemd-sysv", "dbus", "udev", "cloud-init", "netplan.io", "systemd-resolved", "systemd-timesyncd",
 	"openssh-server", "openssh-client", "sudo", "iproute2", "nftables", "iptables", "netbase", "ca-certificates", "curl",
@@ -49,15 +49,14 @@ var guestPackages = []string{
 	"libatomic1", "python3", "python3-venv",
 }
 
-// extraPackages are not in the image: they are what the lock's list of OS packages installs. Nothing they depend
-// on is missing from the image.
+// extraPackages are the lock's OS packages. They are not in the image, but all their dependencies are.
 var extraPackages = []string{"less", "tree"}
 
-// guestMasked must not run by themselves in a box: updates are the lock's business.
+// guestMasked are units that would change installed software. Only the lock decides on updates.
 var guestMasked = []string{
 	"apt-daily.service", "apt-daily.timer", "apt-daily-upgrade.service", "apt-daily-upgrade.timer",
 	"podman-auto-update.service", "podman-auto-update.timer", "podman-restart.service", "e2scrub_reap.service",
 }
 
-// guestCmdline boots again after a panic of the kernel: emulated CPUs have been seen to cause one.
+// guestCmdline reboots after a kernel panic, which emulated CPUs have caused.
 const guestCmdline = "root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=10"

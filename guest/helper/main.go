@@ -9,10 +9,12 @@ import (
 	"os"
 
 	"hermes-box/guest"
+	"hermes-box/guest/durable"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/serve"
 )
 
 func main() {
-	os.Setenv("PATH", guest.SearchPath) // sudo, sshd and systemd each have their own idea
-	os.Exit(serve.Main(os.Args[1:], &guest.Guest{Root: "/", System: guest.NewMachine()}, os.Geteuid() == 0))
+	os.Setenv("PATH", machine.SearchPath) // sudo, sshd and systemd each have their own idea
+	os.Exit(serve.Main(os.Args[1:], &guest.Guest{Tree: durable.Tree{Root: "/"}, Machine: machine.New()}, os.Geteuid() == 0))
 }

@@ -241,6 +241,9 @@ type Status struct {
 	CPUs        int               `json:"cpus"`
 	Load        float64           `json:"load"` // one minute
 	Memory      Usage             `json:"memory"`
+	Swap        Usage             `json:"swap"`
+	OOMKills    int               `json:"oom_kills,omitempty"` // processes killed since the boot because memory ran out
+	Killed      []Killed          `json:"killed,omitempty"`    // the last of them
 	Root        Usage             `json:"root"`
 	Data        Usage             `json:"data"`
 	DataUUID    string            `json:"data_uuid,omitempty"`
@@ -249,6 +252,13 @@ type Status struct {
 	LockProblem string            `json:"lock_problem,omitempty"` // why applied.lock cannot be told; Lock is empty then
 	Journal     string            `json:"journal,omitempty"`      // an unfinished operation
 	Components  []ComponentStatus `json:"components,omitempty"`
+}
+
+// Killed is a process that the kernel killed because memory ran out.
+type Killed struct {
+	At      string `json:"at"` // RFC 3339, UTC
+	PID     int    `json:"pid"`
+	Process string `json:"process"`
 }
 
 // Usage counts bytes.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -49,7 +49,7 @@ func (a *answer) fail(err error) { _ = a.send(protocol.Message{Error: named(err)
 func named(err error) *protocol.Error {
 	var e protocol.Error
 	var known *protocol.Error
-	var exit *guest.ExitError
+	var exit *machine.ExitError
 	switch {
 	case errors.As(err, &known):
 		e = *known

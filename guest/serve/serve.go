@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"hermes-box/guest"
+	"hermes-box/guest/component"
 	"hermes-box/guest/protocol"
 )
 
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr *os.
 		fmt.Fprintf(stdout, "hermes-box-guest, protocol %d\n", protocol.Version)
 		return 0
 	case "executor-prestart": // systemd's: what it says goes to the journal
-		if err := g.ExecutorPrestart(ctx); err != nil {
+		if err := component.ExecutorPrestart(g.Tree); err != nil {
 			fmt.Fprintln(stderr, "executor-prestart:", err)
 			return 1
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"hermes-box/guest"
+	"hermes-box/guest/durable"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/simulate"
 )
@@ -19,7 +21,7 @@ import (
 // blank is a guest in a directory, never started.
 func blank(t *testing.T) *guest.Guest {
 	root := t.TempDir()
-	return &guest.Guest{Root: root, System: simulate.Open(root)}
+	return &guest.Guest{Tree: durable.Tree{Root: root}, Machine: simulate.Open(root)}
 }
 
 // call runs one verb as the program would, over pipes and a guest in a directory, as root.
@@ -120,10 +122,10 @@ func TestRefusesWithoutBox(t *testing.T) {
 }
 
 // broken is a machine that panics when asked.
-type broken struct{ guest.System }
+type broken struct{ guest.Machine }
 
 func TestPanicIsAnError(t *testing.T) {
-	status, stdout, stderr := call(t, &guest.Guest{Root: t.TempDir(), System: broken{}}, "", "hello")
+	status, stdout, stderr := call(t, &guest.Guest{Tree: durable.Tree{Root: t.TempDir()}, Machine: broken{}}, "", "hello")
 	m := last(t, stdout)
 	if status != 1 || m.Error == nil || !strings.Contains(m.Error.Message, "panicked") || !strings.Contains(stderr, "goroutine") {
 		t.Errorf("%d %s", status, stdout)
@@ -163,7 +165,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestNamed(t *testing.T) {
-	exit := &guest.ExitError{Cmd: "tar", Status: 2, Output: "no space"}
+	exit := &machine.ExitError{Cmd: "tar", Status: 2, Output: "no space"}
 	for name, c := range map[string]struct {
 		err  error
 		want protocol.Error

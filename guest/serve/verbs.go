@@ -28,7 +28,7 @@ var verbs = map[string]verb{
 		return g.Status(ctx)
 	}),
 	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
-		return g.Receive(ctx, in)
+		return g.Objects().Receive(ctx, in)
 	}),
 	protocol.VerbBootstrap: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
 		var ask protocol.Bootstrap
@@ -64,7 +64,7 @@ var verbs = map[string]verb{
 		return g.Versions(ctx)
 	}),
 	protocol.VerbSignedIn: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
-		return g.SignedIn(ctx)
+		return g.Login().SignedIn(ctx)
 	}),
 	protocol.VerbLinkExecutor: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
 		var ask protocol.ExecutorLink
@@ -74,13 +74,13 @@ var verbs = map[string]verb{
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
-		return g.LinkExecutor(ctx, ask)
+		return g.Login().LinkExecutor(ctx, ask)
 	}),
 	protocol.VerbTakeUpHermes: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
-		return g.TakeUpHermes(ctx)
+		return g.Login().TakeUpHermes(ctx)
 	}),
 	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, out io.Writer) (any, error) {
 		var ask protocol.LogRequest

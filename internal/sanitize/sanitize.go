@@ -28,26 +28,37 @@ func Text(s string) string {
 	}, ansi.Strip(strings.ToValidUTF8(s, "\ufffd")))
 }
 
-// Value does that to each string that can be reached from a value through exported fields, elements and pointers; v is
-// a pointer. Keys of maps stay as they are.
-func Value(v any) { walk(reflect.ValueOf(v)) }
+// LastLines returns the last n lines of Text(s), without the line ends behind them.
+func LastLines(s string, n int) string {
+	lines := strings.Split(strings.TrimRight(Text(s), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
 
-func walk(v reflect.Value) {
+// Value sanitizes each string that can be reached from v, as Strings does.
+func Value(v any) { Strings(v, Text) }
+
+// Strings replaces each string that can be reached from v through exported fields, elements and pointers by what change
+// returns for it. v is a pointer. Keys of maps stay as they are.
+func Strings(v any, change func(string) string) { walker(change).walk(reflect.ValueOf(v)) }
+
+type walker func(string) string
+
+func (change walker) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		if s := v.String(); Text(s) != s { // what is harmless may be read by others meanwhile
-			v.SetString(Text(s))
+		if was := v.String(); change(was) != was { // a string that stays may be read by others meanwhile
+			v.SetString(change(was))
 		}
 	case reflect.Pointer:
-		walk(v.Elem())
+		change.walk(v.Elem())
 	case reflect.Interface:
 		if !v.IsNil() {
-			v.Set(walked(v.Elem()))
+			v.Set(change.copied(v.Elem()))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				walk(v.Field(i))
+				change.walk(v.Field(i))
 			}
 		}
 	case reflect.Slice, reflect.Array:
@@ -55,19 +66,19 @@ func walk(v reflect.Value) {
 			return
 		}
 		for i := range v.Len() {
-			walk(v.Index(i))
+			change.walk(v.Index(i))
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			v.SetMapIndex(k, walked(v.MapIndex(k)))
+			v.SetMapIndex(k, change.copied(v.MapIndex(k)))
 		}
 	}
 }
 
-// walked is a copy that was walked, of what cannot be set in its place.
-func walked(v reflect.Value) reflect.Value {
+// copied returns a changed copy of a value that cannot be set in its place.
+func (change walker) copied(v reflect.Value) reflect.Value {
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)
-	walk(c)
+	change.walk(c)
 	return c
 }

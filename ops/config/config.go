@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -29,7 +28,7 @@ const EnvPath = "HERMES_BOX_CONFIG"
 
 // Config is one hermes-box.yaml, decoded, checked and with its defaults filled in.
 type Config struct {
-	Name   string // of the box: [a-z][a-z0-9-]{0,31}
+	Name   string // of the box; see ValidName
 	VM     VM
 	Ports  Ports
 	Backup Backup
@@ -80,7 +79,7 @@ func Locate(flag string) (string, error) {
 		return "", f.Hint("%s", look(path))
 	case info.IsDir():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
-			Hint("name the file itself: --config %s", filepath.Join(path, FileName))
+			Hint("name the file itself: --config %s", shellescape.Quote(filepath.Join(path, FileName)))
 	case !info.Mode().IsRegular():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).Hint("%s", look(path))
 	}
@@ -105,8 +104,8 @@ func reason(err error) error {
 	return err
 }
 
-// limit is far more than a config needs.
-const limit = 1 << 20
+// limit is the largest config that is read, in bytes: far more than one needs.
+const limit = 64 << 10
 
 // Load reads and checks a config file. What is wrong in it is a *strictyaml.Error that names each place.
 func Load(path string) (*Config, error) {
@@ -120,6 +119,8 @@ func Load(path string) (*Config, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			f.Hint("%s", howToMake(path))
+		case errors.Is(err, store.ErrTooLarge):
+			f.Hint("a config has a few lines, is this the right file? ls -l %s", shellescape.Quote(path))
 		case errors.Is(err, fs.ErrPermission):
 			f.Hint("make it readable: chmod a+r %s", shellescape.Quote(path))
 		default:
@@ -140,17 +141,21 @@ func Load(path string) (*Config, error) {
 	return c, nil
 }
 
-var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+// validName is narrower than Lima's rule for names, so that Lima takes what passes here.
+var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// ValidName tells whether a box can be called so.
-func ValidName(name string) bool { return validName.MatchString(name) }
+// nameForm is what ValidName accepts, in words.
+const nameForm = "a to z, then a to z, 0 to 9 and single dashes between them, at most 32 in all, such as main"
+
+// ValidName tells whether a box can have this name.
+func ValidName(name string) bool { return len(name) <= 32 && validName.MatchString(name) }
 
 // Parse checks the text of a config; name is what errors call the file. Path and Dir stay empty.
 func Parse(name string, data []byte) (*Config, error) {
 	c := defaults()
 	err := strictyaml.Decode(name, data, func(m *strictyaml.Map) {
 		m.Int("schema", Schema, Schema)
-		c.Name = m.String("name", "a to z, then a to z, 0 to 9 or -, at most 32 in all, such as main", ValidName)
+		c.Name = m.String("name", nameForm, ValidName)
 		if m.Has("vm") {
 			m.Map("vm", c.VM.read)
 		}
@@ -248,24 +253,4 @@ func defaults() Config {
 		Ports:  Ports{Executor: 4788, Dashboard: 9119},
 		Backup: Backup{Keep: 5},
 	}
-}
-
-// Default is a config file for a box of that name, with every key, its default and what it is for.
-func Default(name string) []byte {
-	c := defaults()
-	var b strings.Builder
-	fmt.Fprintf(&b, "# The box: what it is called and how large it is. hermes-box.lock beside this file says what is in it.\n")
-	fmt.Fprintf(&b, "schema: %d\n", Schema)
-	fmt.Fprintf(&b, "name: %s # a to z, then a to z, 0 to 9 or -, at most 32 in all\n\n", name)
-	fmt.Fprintf(&b, "vm:\n")
-	fmt.Fprintf(&b, "  cpus: %d\n", c.VM.CPUs)
-	fmt.Fprintf(&b, "  memory: %s # sizes are in MiB or GiB\n", FormatSize(c.VM.Memory))
-	fmt.Fprintf(&b, "  root_disk: %s # disposable: the system and what the lock names\n", FormatSize(c.VM.RootDisk))
-	fmt.Fprintf(&b, "  data_disk: %s # everything you would miss\n\n", FormatSize(c.VM.DataDisk))
-	fmt.Fprintf(&b, "ports: # on loopback alone, 1024 to 65535\n")
-	fmt.Fprintf(&b, "  executor: %d\n", c.Ports.Executor)
-	fmt.Fprintf(&b, "  dashboard: %d\n\n", c.Ports.Dashboard)
-	fmt.Fprintf(&b, "backup:\n")
-	fmt.Fprintf(&b, "  keep: %d # the oldest beyond this many go\n", c.Backup.Keep)
-	return []byte(b.String())
 }

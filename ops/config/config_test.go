@@ -1,10 +1,13 @@
 package config
 
 import (
+	"bytes"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,9 +23,8 @@ func TestDefaults(t *testing.T) {
 		Backup: Backup{Keep: 5},
 	}
 	for name, text := range map[string]string{
-		"least":   "schema: 1\nname: main\n",
-		"empty":   "schema: 1\nname: main\nvm: {}\nports: {}\nbackup: {}\n",
-		"Default": string(Default("main")),
+		"least": "schema: 1\nname: main\n",
+		"empty": "schema: 1\nname: main\nvm: {}\nports: {}\nbackup: {}\n",
 	} {
 		got, err := Parse("hermes-box.yaml", []byte(text))
 		if err != nil {
@@ -66,11 +68,13 @@ func TestRefusals(t *testing.T) {
 		{"name in capitals", "schema: 1\nname: Main\n", `f:2: name: found "Main"; accepted: a to z, then`},
 		{"name begins with a digit", "schema: 1\nname: 1a\n", `f:2: name: found "1a"`},
 		{"name too long", "schema: 1\nname: " + strings.Repeat("a", 33) + "\n", `f:2: name: found "aaa`},
+		{"name ends with a dash", "schema: 1\nname: a-\n", `f:2: name: found "a-"; accepted: a to z, then a to z, 0 to 9 and single dashes`},
+		{"name with two dashes", "schema: 1\nname: a--b\n", `f:2: name: found "a--b"; accepted: a to z, then`},
 		{"name climbs", "schema: 1\nname: ../x\n", `f:2: name: found "../x"`},
 		{"name with a line break", "schema: 1\nname: \"main\\n\"\n", `f:2: name: found "main\n"`},
 		{"name is a truth value", "schema: 1\nname: true\n", `f:2: name: found the truth value true; accepted: "true", in quotes`},
-		{"unknown", head + "vm: {cpu: 4}\n", "f:3: vm.cpu: found an unknown key; accepted: cpus, memory, root_disk, data_disk"},
-		{"unknown at top", head + "port: 1\n", "f:3: port: found an unknown key; accepted: schema, name, vm, ports, backup"},
+		{"unknown", head + "vm: {cpu: 4}\n", "f:3: vm.cpu: found an unknown key, did you mean cpus?; accepted: cpus, memory, root_disk, data_disk"},
+		{"unknown at top", head + "port: 1\n", "f:3: port: found an unknown key, did you mean ports?; accepted: schema, name, vm, ports, backup"},
 		{"no unit", head + "vm: {memory: 8}\n", "f:3: vm.memory: found the number 8; accepted: a whole number of MiB or GiB from 512MiB to 4096GiB, such as 8GiB"},
 		{"decimal unit", head + "vm: {memory: 8GB}\n", `f:3: vm.memory: found "8GB"`},
 		{"space before unit", head + "vm: {memory: 8 GiB}\n", `f:3: vm.memory: found "8 GiB"`},
@@ -115,6 +119,51 @@ func TestEveryProblemIsTold(t *testing.T) {
 	}
 }
 
+// least is the smallest config of a box of that name.
+func least(name string) []byte { return []byte("schema: 1\nname: " + name + "\n") }
+
+// Lima takes each name that a config may have: "a-" and "a--b" once passed here and failed there, after directories had
+// been made. Lima's rule for names is that of containerd's identifiers.
+func TestLimaTakesEachName(t *testing.T) {
+	lima := regexp.MustCompile(`^[A-Za-z0-9]+(?:[._-](?:[A-Za-z0-9]+))*$`)
+	var names []string
+	for n := 1; n <= 5; n++ {
+		for i := range int(math.Pow(3, float64(n))) {
+			name := ""
+			for range n {
+				name += string("a0-"[i%3])
+				i /= 3
+			}
+			names = append(names, name)
+		}
+	}
+	valid := 0
+	for _, name := range append(names, strings.Repeat("a", 32), strings.Repeat("a", 33)) {
+		if ValidName(name) {
+			valid++
+			if !lima.MatchString(name+"-data") || len(name) > 32 {
+				t.Errorf("%q", name)
+			}
+		} else if lima.MatchString(name) && name[0] == 'a' && len(name) <= 32 {
+			t.Errorf("%q is refused", name)
+		}
+	}
+	if valid < 50 {
+		t.Errorf("only %d names are valid", valid)
+	}
+}
+
+// A file that is far too large is told so.
+func TestTooLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "large.yaml")
+	if err := os.WriteFile(path, append(least("main"), bytes.Repeat([]byte("# x\n"), limit/4)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); fault.CodeOf(err) != fault.InvalidInput || !strings.HasSuffix(err.Error(), "larger than 64 KiB") || !strings.Contains(fault.HintOf(err), "is this the right file? ls -l "+path) {
+		t.Errorf("%v, hint %q", err, fault.HintOf(err))
+	}
+}
+
 func TestFormatSize(t *testing.T) {
 	for bytes, want := range map[int64]string{8 << 30: "8GiB", 512 << 20: "512MiB", 1025 << 20: "1025MiB", 1 << 30: "1GiB"} {
 		if got := FormatSize(bytes); got != want {
@@ -148,7 +197,7 @@ func TestLocate(t *testing.T) {
 	}
 	write := func(name string) {
 		t.Helper()
-		if err := os.WriteFile(name, Default("main"), 0o600); err != nil {
+		if err := os.WriteFile(name, least("main"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +239,7 @@ func TestLoadKnowsItsPlace(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(real, "box.yaml"), Default("other"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(real, "box.yaml"), least("other"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(real)
@@ -242,14 +291,14 @@ func TestNoEnvironmentOverridesAValue(t *testing.T) {
 	for _, key := range []string{"HERMES_BOX_NAME", "HERMES_BOX_VM_CPUS", "HERMES_BOX_PORTS_EXECUTOR"} {
 		t.Setenv(key, "7777")
 	}
-	c, err := Parse("f", Default("main"))
+	c, err := Parse("f", least("main"))
 	if err != nil || c.Name != "main" || c.VM.CPUs != 4 || c.Ports.Executor != 4788 {
 		t.Errorf("got %+v, %v", c, err)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(Default("main"))
+	f.Add(least("main"))
 	f.Add([]byte("schema: 1\nname: main\nvm: {cpus: 1, memory: 512MiB}\nports: {executor: 9119}\n"))
 	f.Add([]byte("schema: 1\nname: main\nbackup: {keep: 1}\n---\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

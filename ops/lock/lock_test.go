@@ -110,7 +110,7 @@ func TestRefusals(t *testing.T) {
 		{"name is a flag", "name: claude.tgz", "name: -rf", "accepted: a plain file name"},
 		{"name twice", "name: cpython.tar.gz", "name: hermes_agent-0.19.0-py3-none-any.whl", "components.hermes.artifacts[1].name: found a second artifact hermes_agent-0.19.0-py3-none-any.whl; accepted: each name once in a component"},
 		{"component missing", "  uv:\n", "  uvx:\n", "components.uv: found no such key; accepted: a mapping"},
-		{"component unknown", "  uv:\n", "  uvx:\n", "components.uvx: found an unknown key; accepted: node, uv, claude, codex, hermes, executor"},
+		{"component unknown", "  uv:\n", "  uvx:\n", "components.uvx: found an unknown key, did you mean uv?; accepted: node, uv, claude, codex, hermes, executor"},
 		{"source is no package URL", "source: pkg:generic/node@24.17.0", "source: https://node.example.org", `components.node.source: found "https://node.example.org" (`},
 		{"source of another version", "pkg:generic/node@24.17.0", "pkg:generic/node@24.17.1", `components.node.source: found version "24.17.1" in "pkg:generic/node@24.17.1"; accepted: the component's version, "24.17.0"`},
 		{"source without a version", "pkg:generic/node@24.17.0", "pkg:generic/node", `components.node.source: found version "" in`},

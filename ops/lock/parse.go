@@ -21,7 +21,7 @@ const FileName = "hermes-box.lock"
 // Load reads and checks a lock. A missing one is invalid_input: nothing is installed that nobody reviewed. What
 // is wrong in a lock is a *strictyaml.Error that names each place.
 func Load(path string) (*Lock, error) {
-	data, err := store.ReadFile(path, limit)
+	data, err := store.ReadFile(path, strictyaml.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.InvalidInput, "no lock %s: what would be installed has not been reviewed", path).
@@ -31,9 +31,6 @@ func Load(path string) (*Lock, error) {
 	}
 	return Parse(path, data)
 }
-
-// limit is far more than a lock needs.
-const limit = 4 << 20
 
 // Parse checks the text of a lock; name is what errors call the file.
 func Parse(name string, data []byte) (*Lock, error) {

@@ -179,10 +179,13 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", limit>>20)}
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w than %d KiB", ErrTooLarge, limit>>10)}
 	}
 	return data, err
 }
+
+// ErrTooLarge is the error of a file that is larger than its reader allows.
+var ErrTooLarge = errors.New("larger")
 
 var errNotRegular = errors.New("not a regular file")
 

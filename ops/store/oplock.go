@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 
@@ -31,7 +32,7 @@ type Holder struct {
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if !lockable(path) {
-		return nil, fault.New(fault.IntegrityFailed, "%s is not a regular file", path).Hint("look at it, then remove it: ls -l %s", path)
+		return nil, fault.New(fault.IntegrityFailed, "%s is not a regular file", path).Hint("look at it, then remove it: ls -l %s", shellescape.Quote(path))
 	}
 	f := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|openFlags))
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)

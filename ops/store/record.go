@@ -17,10 +17,23 @@ import (
 	"hermes-box/ops/fault"
 )
 
+// Schema is that of the files this program writes. A file of a later one is refused.
+const Schema = 1
+
+// WrittenBy is the version of this program, as it is put into records and journals. The program sets it once, before
+// anything else.
+var WrittenBy = "dev"
+
+// written says what wrote a file; it is part of each.
+type written struct {
+	Schema    int    `json:"schema"`
+	WrittenBy string `json:"written_by,omitempty"` // version of the program; empty in files of the first versions
+}
+
 // Record is what the host knows of one box: which Lima VM and disk are its own, by their exact names, and
 // which config directory it belongs to. Nothing outside a record is ever touched.
 type Record struct {
-	Schema    int       `json:"schema"`
+	written
 	Name      string    `json:"name"`
 	ConfigDir string    `json:"config_dir"`
 	Instance  string    `json:"instance"`
@@ -48,13 +61,16 @@ func (h Home) Record(box string) (*Record, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, ErrNoBox
 		}
+		if fault.HintOf(err) != "" {
+			return nil, err
+		}
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
 			Hint("put a good copy back, and do not just remove it: its VM and its data would go on with nobody knowing of them; LIMA_HOME=%s limactl list shows them",
 				shellescape.Quote(h.Lima()))
 	}
-	if r.Schema != 1 || r.Name != box {
-		return nil, fault.New(fault.IntegrityFailed, "host record %s is not of box %q in schema 1", h.record(box), box).
-			Hint("it was written by another version, or copied: put the right file back")
+	if r.Schema != Schema || r.Name != box {
+		return nil, fault.New(fault.IntegrityFailed, "host record %s is not of box %q in schema %d", h.record(box), box, Schema).
+			Hint("it was copied or damaged: put the right file back")
 	}
 	return &r, nil
 }
@@ -78,7 +94,7 @@ var ErrNoBox = errors.New("no such box")
 
 // SaveRecord writes the record of a box.
 func (h Home) SaveRecord(r *Record) error {
-	r.Schema = 1
+	r.written = written{Schema, WrittenBy}
 	return writeJSON(h.record(r.Name), r)
 }
 
@@ -90,6 +106,7 @@ func (h Home) RemoveRecord(box string) error {
 // Journal is the durable trace of an operation under way. Made names, in order, what the operation is about to
 // make or has made; recovery removes exactly these.
 type Journal struct {
+	written
 	Operation string    `json:"operation"`
 	Started   time.Time `json:"started"`
 	Step      string    `json:"step"`
@@ -106,6 +123,9 @@ func (h Home) Journal(box string) (*Journal, error) {
 	if err == nil && j.Operation == "" { // "null" is JSON too
 		err = fmt.Errorf("%s is damaged: it names no operation", h.journal(box))
 	}
+	if fault.HintOf(err) != "" {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
 			Hint("put a good copy back, or move it away: mv %s %s; hermes-box status then shows what there is",
@@ -115,7 +135,10 @@ func (h Home) Journal(box string) (*Journal, error) {
 }
 
 // SaveJournal writes the journal of a box.
-func (h Home) SaveJournal(box string, j *Journal) error { return writeJSON(h.journal(box), j) }
+func (h Home) SaveJournal(box string, j *Journal) error {
+	j.written = written{Schema, WrittenBy}
+	return writeJSON(h.journal(box), j)
+}
 
 // RemoveJournal ends an operation.
 func (h Home) RemoveJournal(box string) error { return remove(h.journal(box)) }
@@ -139,8 +162,35 @@ func readJSON(path string, v any) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
+	err = dec.Decode(v)
+	if newer := fromNewer(path, data, err); newer != nil {
+		return newer
+	}
+	if err != nil {
 		return fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return nil
+}
+
+// fromNewer returns the error for a file that a newer version of this program wrote, decoded with the error decodeErr; nil
+// if the file is not one.
+func fromNewer(path string, data []byte, decodeErr error) error {
+	var w written
+	if json.Unmarshal(data, &w) != nil {
+		return nil
+	}
+	by, use := "another version of hermes-box", "a later version of hermes-box"
+	if w.WrittenBy != "" {
+		by = "hermes-box " + w.WrittenBy
+		use = by + " or a later version"
+	}
+	switch {
+	case w.Schema > Schema:
+		return fault.New(fault.IntegrityFailed, "%s was written by %s in schema %d; this is hermes-box %s, which reads schema %d", path, by, w.Schema, WrittenBy, Schema).
+			Hint("use %s", use)
+	case decodeErr != nil && w.WrittenBy != "" && w.WrittenBy != WrittenBy:
+		return fault.New(fault.IntegrityFailed, "%s was written by %s; this is hermes-box %s, which cannot read it: %w", path, by, WrittenBy, decodeErr).
+			Hint("use %s", use)
 	}
 	return nil
 }

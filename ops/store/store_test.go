@@ -82,6 +82,37 @@ func TestDamagedRecordIsNeverABox(t *testing.T) {
 	}
 }
 
+// A file that a newer version wrote is told as that, with the version: it once passed for damaged.
+func TestWrittenByANewerVersion(t *testing.T) {
+	h := open(t)
+	read := map[string]func() error{
+		h.record("main"):  func() error { _, err := h.Record("main"); return err },
+		h.journal("main"): func() error { _, err := h.Journal("main"); return err },
+	}
+	for path, read := range read {
+		for _, c := range []struct{ text, message, hint string }{
+			{`{"schema":2,"written_by":"v9.1","name":"main"}`, "was written by hermes-box v9.1 in schema 2; this is hermes-box dev, which reads schema 1", "use hermes-box v9.1 or a later version"},
+			{`{"schema":2,"name":"main","operation":"create"}`, "was written by another version of hermes-box in schema 2", "use a later version of hermes-box"},
+			{`{"schema":1,"written_by":"v9.1","name":"main","operation":"create","extra":1}`, `was written by hermes-box v9.1; this is hermes-box dev, which cannot read it: json: unknown field`, "use hermes-box v9.1"},
+			{`{"schema":1,"written_by":"dev","name":"main","operation":"create","extra":1}`, `is damaged: json: unknown field`, "put a good copy back"},
+		} {
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := read()
+			if fault.CodeOf(err) != fault.IntegrityFailed || !strings.Contains(err.Error(), path+" "+c.message) || !strings.HasPrefix(fault.HintOf(err), c.hint) {
+				t.Errorf("%s: %v, hint %q", c.text, err, fault.HintOf(err))
+			}
+		}
+	}
+	if err := h.SaveRecord(&Record{Name: "main"}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(h.record("main")); err != nil || !strings.Contains(string(data), `"written_by": "dev"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
 func TestDamagedJournalIsTold(t *testing.T) {
 	h := open(t)
 	for _, text := range []string{"", "{", "null", "{}", `{"operation":"create","extra":1}`} {

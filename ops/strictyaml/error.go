@@ -16,14 +16,18 @@ type Problem struct {
 	Accepted string `json:"accepted"`
 }
 
-// Error is everything that is wrong in one file, in the order of its lines. It is an invalid_input fault.
+// Error is what is wrong in one file, in the order of its lines. It is an invalid_input fault.
 type Error struct {
 	File     string
-	Problems []Problem
+	Problems []Problem // the first of them
+	More     int       // how many others there are
 }
 
-// shown bounds how many problems an error text lists: a file of another kind altogether has one a line.
-const shown = 20
+// A file of another kind altogether has a problem on each line: only the first are kept, and fewer are put into the text.
+const (
+	kept  = 100
+	shown = 20
+)
 
 func (e *Error) Error() string {
 	var lines []string
@@ -34,7 +38,7 @@ func (e *Error) Error() string {
 		}
 		lines = append(lines, fmt.Sprintf("%s:%d: %sfound %s; accepted: %s", e.File, p.Line, key, p.Found, p.Accepted))
 	}
-	if more := len(e.Problems) - len(lines); more > 0 {
+	if more := len(e.Problems) + e.More - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("%s: and %d more", e.File, more))
 	}
 	return strings.Join(lines, "\n")
@@ -50,9 +54,13 @@ func (e *Error) Recovery() string {
 
 // Details lists the problems for the JSON form.
 func (e *Error) Details() map[string]any {
-	return map[string]any{"file": e.File, "problems": e.Problems}
+	return map[string]any{"file": e.File, "problems": e.Problems, "more": e.More}
 }
 
-func (e *Error) sort() {
+// finish puts the problems in the order of their lines and keeps the first.
+func (e *Error) finish() {
 	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	if e.More = max(len(e.Problems)-kept, 0); e.More > 0 {
+		e.Problems = e.Problems[:kept]
+	}
 }

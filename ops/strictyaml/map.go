@@ -2,40 +2,44 @@ package strictyaml
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
-// Map is a mapping being read. Asking for a key makes it a known one; keys nobody asked for are problems.
+// Map is a mapping being read. Asking for a key makes it a known one; keys that are never asked for are problems.
 // Values that are wrong or missing are reported and read as zero.
 type Map struct {
 	err   *Error
 	node  *yaml.Node
 	path  string
-	asked []string
+	at    map[string]int // index of each key in node.Content
+	asked []string       // known keys, in the order they were asked for
+	known map[string]bool
 }
 
 // readMap runs read on a mapping node and then reports the keys it did not ask for.
 func readMap(e *Error, n *yaml.Node, path string, read func(*Map)) {
-	m := &Map{err: e, node: n, path: path}
+	m := &Map{err: e, node: n, path: path, at: map[string]int{}, known: map[string]bool{}}
+	for i := 0; i < len(n.Content); i += 2 {
+		m.at[n.Content[i].Value] = i
+	}
 	read(m)
-	for _, key := range m.Keys() {
-		if !m.knows(key) {
-			e.add(m.line(key), join(path, key), "an unknown key", strings.Join(m.asked, ", "))
+	accepted := strings.Join(m.asked, ", ")
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i].Value
+		if m.known[key] {
+			continue
 		}
+		found := "an unknown key"
+		if len(e.Problems) < kept {
+			if meant := nearest(key, m.asked); meant != "" {
+				found += ", did you mean " + meant + "?"
+			}
+		}
+		e.add(n.Content[i].Line, join(path, key), found, accepted)
 	}
-}
-
-// Keys lists the keys of the mapping in the order of the file.
-func (m *Map) Keys() []string {
-	var keys []string
-	for i := 0; i < len(m.node.Content); i += 2 {
-		keys = append(keys, m.node.Content[i].Value)
-	}
-	return keys
 }
 
 // Has tells whether an optional key is there.
@@ -133,24 +137,19 @@ func (m *Map) require(key, accepted string) *yaml.Node {
 }
 
 func (m *Map) find(key string) *yaml.Node {
-	if !m.knows(key) {
+	if !m.known[key] {
+		m.known[key] = true
 		m.asked = append(m.asked, key)
 	}
-	for i := 0; i < len(m.node.Content); i += 2 {
-		if m.node.Content[i].Value == key {
-			return m.node.Content[i+1]
-		}
+	if i, ok := m.at[key]; ok {
+		return m.node.Content[i+1]
 	}
 	return nil
 }
 
-func (m *Map) knows(key string) bool { return slices.Contains(m.asked, key) }
-
 func (m *Map) line(key string) int {
-	for i := 0; i < len(m.node.Content); i += 2 {
-		if m.node.Content[i].Value == key {
-			return m.node.Content[i].Line
-		}
+	if i, ok := m.at[key]; ok {
+		return m.node.Content[i].Line
 	}
 	return m.node.Line
 }

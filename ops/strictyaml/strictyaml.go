@@ -1,6 +1,6 @@
-// Package strictyaml reads the files that people edit and review, and accepts exactly what was meant: one
-// document, no unknown or repeated keys, no anchors, aliases or tags, no tabs. Whatever is wrong is told with
-// file, line, key, what was found and what is accepted, all of it at once.
+// Package strictyaml reads the files that people edit and review. It accepts one document, and refuses unknown and
+// repeated keys, anchors, aliases, tags, tabs and control characters. Each problem names file, line and key, what was
+// found and what is accepted; all problems of a file are reported at once.
 package strictyaml
 
 import (
@@ -20,8 +20,8 @@ import (
 // MaxSize is the largest file that is read, in bytes.
 const MaxSize = 1 << 20
 
-// Decode parses data, the content of the file named, and hands its top-level mapping to read. Keys that read
-// did not ask for are unknown. The error, if any, is an *Error.
+// Decode parses data, the content of a file, and calls read with its top-level mapping. Keys that read does not ask for
+// are unknown. The error, if any, is an *Error.
 func Decode(file string, data []byte, read func(root *Map)) error {
 	e := &Error{File: file}
 	if root := parse(e, data); root != nil {
@@ -30,11 +30,11 @@ func Decode(file string, data []byte, read func(root *Map)) error {
 	if len(e.Problems) == 0 {
 		return nil
 	}
-	e.sort()
+	e.finish()
 	return e
 }
 
-// parse gives the top-level mapping, or nil and at least one problem.
+// parse returns the top-level mapping; nil if there is at least one problem.
 func parse(e *Error, data []byte) *yaml.Node {
 	if p := rawProblem(data); p != nil {
 		e.Problems = append(e.Problems, *p)
@@ -61,7 +61,7 @@ func parse(e *Error, data []byte) *yaml.Node {
 		return nil
 	}
 	root := doc.Content[0]
-	e.walk(root, "")
+	e.walk(root, "", 0)
 	if len(e.Problems) == 0 && root.Kind != yaml.MappingNode {
 		e.add(root.Line, "", describe(root), "a mapping of keys to values")
 	}
@@ -71,7 +71,8 @@ func parse(e *Error, data []byte) *yaml.Node {
 	return root
 }
 
-// rawProblem finds what makes a file unreadable before it is YAML at all.
+// rawProblem finds what makes a file unreadable before it is parsed; nil if nothing does. The parser reports most of it
+// without the line.
 func rawProblem(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{1, "", fmt.Sprintf("a file of %d bytes", len(data)), fmt.Sprintf("at most %d bytes", MaxSize)}
@@ -79,15 +80,29 @@ func rawProblem(data []byte) *Problem {
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return &Problem{1, "", "a byte order mark", "UTF-8 without one"}
 	}
-	for i, line := range bytes.Split(data, []byte("\n")) {
-		switch {
-		case !utf8.Valid(line):
-			return &Problem{i + 1, "", "bytes that are not UTF-8", "UTF-8"}
-		case bytes.IndexByte(line, '\t') >= 0:
-			return &Problem{i + 1, "", "a tab", "spaces"}
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if !utf8.Valid(line) {
+			return &Problem{number, "", "bytes that are not UTF-8", "UTF-8"}
+		}
+		text := string(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")))
+		switch i := strings.IndexFunc(text, invisible); {
+		case i < 0:
+		case text[i] == '\t':
+			return &Problem{number, "", "a tab", "spaces"}
+		default:
+			r, _ := utf8.DecodeRuneInString(text[i:])
+			return &Problem{number, "", fmt.Sprintf("the control character %U", r), "text without control characters"}
 		}
 	}
 	return nil
+}
+
+// invisible tells whether a character is refused anywhere in a file: it is a control character, ends a line for some
+// programs alone, or turns the direction of the text beside it, so that a person does not see what is parsed.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
 var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
@@ -108,9 +123,15 @@ func (e *Error) add(line int, key, found, accepted string) {
 	e.Problems = append(e.Problems, Problem{max(line, 1), key, found, accepted})
 }
 
-// walk refuses what is YAML but never meant in these files.
-func (e *Error) walk(n *yaml.Node, path string) {
+// maxDepth is more than any of these files nests.
+const maxDepth = 20
+
+// walk reports what is YAML but never meant in these files.
+func (e *Error) walk(n *yaml.Node, path string, depth int) {
 	switch {
+	case depth > maxDepth:
+		e.add(n.Line, "", fmt.Sprintf("values nested more than %d deep", maxDepth), "less")
+		return
 	case n.Kind == yaml.AliasNode:
 		e.add(n.Line, path, "the alias *"+n.Value, "the value itself")
 		return
@@ -122,7 +143,7 @@ func (e *Error) walk(n *yaml.Node, path string) {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
-			e.walk(item, fmt.Sprintf("%s[%d]", path, i))
+			e.walk(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
 		}
 	case yaml.MappingNode:
 		first := map[string]int{}
@@ -138,7 +159,7 @@ func (e *Error) walk(n *yaml.Node, path string) {
 			} else {
 				first[key.Value] = key.Line
 			}
-			e.walk(n.Content[i+1], at)
+			e.walk(n.Content[i+1], at, depth+1)
 		}
 	}
 }

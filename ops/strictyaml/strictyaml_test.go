@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"hermes-box/ops/fault"
 )
@@ -29,7 +30,7 @@ func decode(text string) error {
 
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown", "word: a\nwrod: b\n", `f.yaml:2: wrod: found an unknown key; accepted: word, number, map, list`},
+		{"unknown", "word: a\nwrod: b\n", `f.yaml:2: wrod: found an unknown key, did you mean word?; accepted: word, number, map, list`},
 		{"unknown inside", "map: {inner: x, outer: y}\n", `f.yaml:1: map.outer: found an unknown key; accepted: inner`},
 		{"duplicate", "word: a\nnumber: 1\nword: b\n", `f.yaml:3: word: found a repeated key (first on line 1); accepted: each key once`},
 		{"duplicate deep", "list:\n  - n: 0\n    n: 1\n", `f.yaml:3: list[0].n: found a repeated key (first on line 2); accepted: each key once`},
@@ -69,7 +70,14 @@ func TestProblems(t *testing.T) {
 		{"list from mapping", "list: {n: 1}\n", `f.yaml:1: list: found a mapping; accepted: a list of mappings`},
 		{"list of words", "list:\n  - n: 0\n  - x\n", `f.yaml:3: list[1]: found "x"; accepted: a mapping`},
 		{"missing", "word: a\nmap: {}\n", `f.yaml:2: map.inner: found no such key; accepted: text`},
-		{"control character", "word: \"a\x01\"\n", `accepted: YAML`},
+		{"control character", "word: \"a\x01\"\n", `f.yaml:1: found the control character U+0001; accepted: text without control characters`},
+		{"nul on a later line", "word: a\n# why\x00\n", `f.yaml:2: found the control character U+0000; accepted`},
+		{"escape in a value", "word: a\nnumber: 1\nmap: {inner: \"\x1b[31m\"}\n", `f.yaml:3: found the control character U+001B; accepted`},
+		{"c1", "word: a\r\nmap: {inner: \u009b}\n", `f.yaml:2: found the control character U+009B; accepted`},
+		{"carriage return", "word: a\rnumber: 1\n", `f.yaml:1: found the control character U+000D; accepted`},
+		{"line separator", "word: a\n# x\u2028number: 1\n", `f.yaml:2: found the control character U+2028; accepted`},
+		{"direction", "word: a\n# \u202e\n", `f.yaml:2: found the control character U+202E; accepted`},
+		{"nested", "word: " + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "\n", `f.yaml:1: found values nested more than 20 deep; accepted: less`},
 		{"too large", "# " + strings.Repeat("x", MaxSize), `accepted: at most 1048576 bytes`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,6 +154,33 @@ func TestManyProblemsAreCounted(t *testing.T) {
 	}
 	if p := fault.DetailsOf(err)["problems"].([]Problem); len(p) != 50 {
 		t.Errorf("%d problems in the details", len(p))
+	}
+}
+
+// A file with many unknown keys once took minutes: each key was looked for in the whole file.
+func TestManyUnknownKeysAreQuick(t *testing.T) {
+	var b strings.Builder
+	const n = 90000
+	for i := range n {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	begun := time.Now()
+	err := decode(b.String())
+	if took := time.Since(begun); took > 10*time.Second { // about half a second; it was minutes
+		t.Errorf("took %v", took)
+	}
+	if e, ok := errors.AsType[*Error](err); !ok || len(e.Problems) != kept || e.More != n-kept || !strings.HasSuffix(err.Error(), fmt.Sprintf("and %d more", n-shown)) {
+		t.Errorf("%.300s", err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"cpus", "memory", "root_disk", "data_disk", "executor", "name"}
+	for key, want := range map[string]string{"cpu": "cpus", "CPUS": "cpus", "mem": "memory", "memroy": "memory", "root-disk": "root_disk", "disk": "",
+		"exeuctor": "executor", "nmae": "name", "nome": "name", "": "", "x": "", "swap": "", strings.Repeat("x", 1000): ""} {
+		if got := nearest(key, known); got != want {
+			t.Errorf("%.20q: %q, want %q", key, got, want)
+		}
 	}
 }
 

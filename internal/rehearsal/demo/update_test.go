@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/userland"
 	"hermes-box/ops/lock"
@@ -86,7 +87,7 @@ func TestEveryReleaseCanBeApplied(t *testing.T) {
 	}
 	for _, release := range []string{"demo-1", "demo-2", "demo-1"} {
 		tx, objects := transaction(t, d, release)
-		if _, err := g.Receive(t.Context(), objects); err != nil {
+		if _, err := g.Objects().Receive(t.Context(), objects); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := g.Apply(t.Context(), tx); err != nil {
@@ -124,7 +125,7 @@ func signIn(t *testing.T, g *guest.Guest) {
 		{"hermes setup", "key\nmodel\n"},
 	} {
 		args := strings.Fields(step.command)
-		_, err := g.System.Run(t.Context(), guest.Cmd{Path: g.Path("/usr/local/bin", args[0]), Args: args[1:],
+		_, err := g.Machine.Run(t.Context(), machine.Cmd{Path: g.Path("/usr/local/bin", args[0]), Args: args[1:],
 			Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}, Stdin: strings.NewReader(step.answer)})
 		if err != nil {
 			t.Errorf("%s: %v", step.command, err)

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
 // disk is an attached block device. Dir, if not empty, is where what is on it lies: filesystem.json, and files/ as
 // far as it has a filesystem. A disk without one is only a record.
 type disk struct {
-	guest.Disk
+	machine.Disk
 	Dir string `json:"dir,omitempty"`
 }
 
@@ -28,33 +28,33 @@ type filesystem struct {
 }
 
 // AddDisk attaches a block device that is only a record: what is written to it is written into the machine.
-func (s *System) AddDisk(device string, d guest.Disk) error {
+func (s *Machine) AddDisk(device string, d machine.Disk) error {
 	return s.change("attach "+device, func(st *state) error { st.Disks[device] = disk{Disk: d}; return nil })
 }
 
 // Attach attaches a block device whose content lies in a directory of its own: it outlives the machine.
-func (s *System) Attach(device, dir string, size int64) error {
+func (s *Machine) Attach(device, dir string, size int64) error {
 	return s.change("attach "+device, func(st *state) error {
-		st.Disks[device] = disk{Disk: guest.Disk{Size: size}, Dir: dir}
+		st.Disks[device] = disk{Disk: machine.Disk{Size: size}, Dir: dir}
 		return nil
 	})
 }
 
 // read looks at what is on the disk now.
-func (d disk) read() (guest.Disk, error) {
+func (d disk) read() (machine.Disk, error) {
 	if d.Dir == "" {
 		return d.Disk, nil
 	}
 	var on filesystem
 	err := readJSON(filepath.Join(d.Dir, "filesystem.json"), &on)
 	if errors.Is(err, fs.ErrNotExist) {
-		return guest.Disk{Size: d.Size, Blank: true}, nil
+		return machine.Disk{Size: d.Size, Blank: true}, nil
 	}
-	return guest.Disk{Size: d.Size, Type: on.Type, UUID: on.UUID}, err
+	return machine.Disk{Size: d.Size, Type: on.Type, UUID: on.UUID}, err
 }
 
 // Disk is what is on an attached disk.
-func (s *System) Disk(_ context.Context, device string) (d guest.Disk, err error) {
+func (s *Machine) Disk(_ context.Context, device string) (d machine.Disk, err error) {
 	if err := s.answers("disk " + device); err != nil {
 		return d, err
 	}
@@ -71,7 +71,7 @@ func (s *System) Disk(_ context.Context, device string) (d guest.Disk, err error
 
 // Format makes the device hold an empty filesystem. It is two effects, "format DEVICE UUID" and "formatted DEVICE":
 // where the second one fails, half a filesystem is left, which nobody recognizes.
-func (s *System) Format(_ context.Context, device, uuid, label string) error {
+func (s *Machine) Format(_ context.Context, device, uuid, label string) error {
 	if len(label) > 16 {
 		return fmt.Errorf("label %q: ext4 holds 16 bytes", label)
 	}
@@ -101,7 +101,7 @@ func (st *state) write(device string, f filesystem) error {
 }
 
 // MountedUUID is the filesystem mounted at a path.
-func (s *System) MountedUUID(_ context.Context, path string) (uuid string, err error) {
+func (s *Machine) MountedUUID(_ context.Context, path string) (uuid string, err error) {
 	at := s.guestPath(path)
 	if err := s.answers("mount " + at); err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (s *System) MountedUUID(_ context.Context, path string) (uuid string, err e
 
 // Mount follows /etc/fstab: by UUID, or bound to a directory of what is mounted. Where something is mounted there is
 // a link, which is as near as plain directories come.
-func (s *System) Mount(_ context.Context, path string) error {
+func (s *Machine) Mount(_ context.Context, path string) error {
 	at := s.guestPath(path)
 	return s.change("mount "+at, func(st *state) error {
 		for _, f := range s.fstab() {
@@ -124,7 +124,7 @@ func (s *System) Mount(_ context.Context, path string) error {
 	})
 }
 
-func (s *System) mount(st *state, what, at string) error {
+func (s *Machine) mount(st *state, what, at string) error {
 	uuid, device := strings.CutPrefix(what, "UUID=")
 	if !device { // bound to what is mounted
 		if st.Mounts[protocol.DataDir] == "" {
@@ -149,7 +149,7 @@ func (s *System) mount(st *state, what, at string) error {
 
 // Remount makes the mounts of a boot: what fstab names and is there. The rest is not mounted, as with nofail; with
 // none nothing is, as where the kernel finds a disk too late.
-func (s *System) Remount(none bool) error {
+func (s *Machine) Remount(none bool) error {
 	return s.change("remount", func(st *state) error {
 		for at := range st.Mounts {
 			path := filepath.Join(s.root, at)
@@ -170,7 +170,7 @@ func (s *System) Remount(none bool) error {
 }
 
 // fstab are the fields of each line that has all four.
-func (s *System) fstab() (lines [][]string) {
+func (s *Machine) fstab() (lines [][]string) {
 	table, _ := os.ReadFile(filepath.Join(s.root, "/etc/fstab"))
 	for line := range strings.Lines(string(table)) {
 		if f := strings.Fields(line); len(f) >= 4 && !strings.HasPrefix(f[0], "#") {
@@ -180,7 +180,7 @@ func (s *System) fstab() (lines [][]string) {
 	return lines
 }
 
-func (s *System) bind(from, to string) error {
+func (s *Machine) bind(from, to string) error {
 	target, err := filepath.Rel(filepath.Dir(to), from)
 	if err != nil {
 		return err
@@ -197,13 +197,12 @@ const rootSize = 30 << 30
 // mostCounted is how many files Usage looks at: it is asked every few seconds.
 const mostCounted = 20_000
 
-// Usage counts what lies on the root disk, or on the disk mounted at a path of the guest.
-func (s *System) Usage(path string) protocol.Usage {
+// Usage counts the bytes of the files on the root disk, or on the disk mounted at path.
+func (s *Machine) Usage(path string) protocol.Usage {
 	u := protocol.Usage{Total: rootSize}
-	dir := s.root
-	if path != "/" {
+	dir := path
+	if path = s.guestPath(path); path != "/" {
 		u = protocol.Usage{}
-		dir = filepath.Join(s.root, path)
 		_ = s.look(func(st *state) {
 			for _, d := range st.Disks {
 				if on, err := d.read(); err == nil && on.UUID != "" && on.UUID == st.Mounts[path] {

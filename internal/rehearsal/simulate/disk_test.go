@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 )
 
 // What is on an attached disk outlives the machine, and is there again in another one.
 func TestDiskOutlivesTheMachine(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	table := "/dev/vda / ext4 defaults 0 1\nUUID=u-1 /data ext4 nofail 0 2\n/data/home /home none bind 0 0\n"
-	machine := func() (*System, string) {
+	newMachine := func() (*Machine, string) {
 		root := t.TempDir()
 		write(t, filepath.Join(root, "etc/fstab"), table)
 		s := Open(root)
@@ -23,7 +23,7 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 		}
 		return s, root
 	}
-	s, root := machine()
+	s, root := newMachine()
 	if d, err := s.Disk(ctx, "/dev/vdb"); err != nil || !d.Blank || d.Size != 1<<30 {
 		t.Fatalf("a new disk: %+v, %v", d, err)
 	}
@@ -42,7 +42,7 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 	if err := s.Format(ctx, "/dev/vdb", "u-1", "data"); err == nil {
 		t.Error("no error from a format that was cut short")
 	}
-	if d, err := Open(root).Disk(ctx, "/dev/vdb"); err != nil || d != (guest.Disk{Size: 1 << 30}) {
+	if d, err := Open(root).Disk(ctx, "/dev/vdb"); err != nil || d != (machine.Disk{Size: 1 << 30}) {
 		t.Errorf("half a filesystem is %+v, %v", d, err)
 	}
 	s.Fail = nil
@@ -55,11 +55,11 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 		}
 		write(t, filepath.Join(root, "data/home/file"), "mine")
 	}
-	if u := s.Usage("/data"); u.Used != 4 || u.Total != 1<<30 {
+	if u := s.Usage(filepath.Join(root, "data")); u.Used != 4 || u.Total != 1<<30 {
 		t.Errorf("usage %+v", u)
 	}
 
-	s, root = machine()
+	s, root = newMachine()
 	if d, err := s.Disk(ctx, "/dev/vdb"); err != nil || d.Blank || d.UUID != "u-1" {
 		t.Fatalf("after the machine is gone: %+v, %v", d, err)
 	}
@@ -81,7 +81,7 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 		t.Error("it was written to the disk")
 	}
 	s.Full = true
-	if u := s.Usage("/"); u.Used*10 <= u.Total*9 {
+	if u := s.Usage(root); u.Used*10 <= u.Total*9 {
 		t.Errorf("a full disk: %+v", u)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // LoadImage reads an OCI layout as podman does: the manifest, its config, and that every layer is there.
-func (s *System) LoadImage(_ context.Context, layout, digest, tag string) error {
+func (s *Machine) LoadImage(_ context.Context, layout, digest, tag string) error {
 	return s.change("load "+tag, func(st *state) error {
 		var index struct{ Manifests []struct{ Digest string } }
 		if err := readJSON(filepath.Join(layout, "index.json"), &index); err != nil {
@@ -53,13 +53,13 @@ func (s *System) LoadImage(_ context.Context, layout, digest, tag string) error 
 }
 
 // HasImage tells whether a tag is loaded.
-func (s *System) HasImage(_ context.Context, tag string) (has bool, err error) {
+func (s *Machine) HasImage(_ context.Context, tag string) (has bool, err error) {
 	err = s.look(func(st *state) { _, has = st.Images[tag] })
 	return has, err
 }
 
 // RemoveImage forgets a tag.
-func (s *System) RemoveImage(_ context.Context, tag string) error {
+func (s *Machine) RemoveImage(_ context.Context, tag string) error {
 	return s.change("unload "+tag, func(st *state) error { delete(st.Images, tag); return nil })
 }
 

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 )
 
 // journal is where what units did is written, one file for all of them.
-func (s *System) journal() string { return filepath.Join(s.root, "var/log/journal.log") }
+func (s *Machine) journal() string { return filepath.Join(s.root, "var/log/journal.log") }
 
 // note writes a line about a unit. A machine that cannot write its log works on.
-func (s *System) note(unit, format string, args ...any) {
+func (s *Machine) note(unit, format string, args ...any) {
 	if os.MkdirAll(filepath.Dir(s.journal()), 0o755) != nil {
 		return
 	}
@@ -31,7 +31,7 @@ func (s *System) note(unit, format string, args ...any) {
 }
 
 // journalctl shows the last lines about the units asked for, and with --follow goes on until ctx ends.
-func (s *System) journalctl(ctx context.Context, c guest.Cmd) error {
+func (s *Machine) journalctl(ctx context.Context, c machine.Cmd) error {
 	lines, follow := 10, false
 	var units []string
 	for i, arg := range c.Args {
@@ -76,7 +76,7 @@ func (s *System) journalctl(ctx context.Context, c guest.Cmd) error {
 	}
 }
 
-func (s *System) journalOf(units []string) (lines []string) {
+func (s *Machine) journalOf(units []string) (lines []string) {
 	data, _ := os.ReadFile(s.journal())
 	for line := range strings.Lines(string(data)) {
 		if f := strings.Fields(line); len(f) > 2 && strings.HasSuffix(line, "\n") && slices.Contains(units, strings.TrimSuffix(f[2], ":")) {

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 )
 
 // Run really runs a program below the directory, as the user we are. podman tells the version of an image;
 // other programs are in Programs, or do nothing.
-func (s *System) Run(ctx context.Context, c guest.Cmd) ([]byte, error) {
+func (s *Machine) Run(ctx context.Context, c machine.Cmd) ([]byte, error) {
 	name := filepath.Base(c.Path)
 	if err := s.change("run "+name, func(*state) error { return nil }); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *System) Run(ctx context.Context, c guest.Cmd) ([]byte, error) {
 	return nil, nil
 }
 
-func (s *System) exec(ctx context.Context, c guest.Cmd) ([]byte, error) {
+func (s *Machine) exec(ctx context.Context, c machine.Cmd) ([]byte, error) {
 	limit := c.Timeout
 	if limit == 0 {
 		limit = time.Minute
@@ -61,7 +61,7 @@ func (s *System) exec(ctx context.Context, c guest.Cmd) ([]byte, error) {
 	if err == nil {
 		return out, nil
 	}
-	failure := &guest.ExitError{Cmd: c.Path + " " + strings.Join(c.Args, " "), Status: -1, Output: string(out), Err: err}
+	failure := &machine.ExitError{Cmd: c.Path + " " + strings.Join(c.Args, " "), Status: -1, Output: string(out), Err: err}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
 		failure.Status = exit.ExitCode()
@@ -73,7 +73,7 @@ func (s *System) exec(ctx context.Context, c guest.Cmd) ([]byte, error) {
 const RootVariable = "HERMES_BOX_GUEST_ROOT"
 
 // environment is what a program is given to run in: the machine's own directories come first in PATH.
-func (s *System) environment(env []string) []string {
+func (s *Machine) environment(env []string) []string {
 	if env == nil {
 		env = []string{"PATH=" + defaultPath, "LANG=C.UTF-8"}
 	}
@@ -90,7 +90,7 @@ func (s *System) environment(env []string) []string {
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // LoginEnvironment is that of a login: as /etc/environment has it, with the paths in it made real ones.
-func (s *System) LoginEnvironment(home string) []string {
+func (s *Machine) LoginEnvironment(home string) []string {
 	env := []string{"HOME=" + filepath.Join(s.root, home), "PATH=" + defaultPath}
 	file, _ := os.ReadFile(filepath.Join(s.root, "etc/environment"))
 	for line := range strings.Lines(string(file)) {
@@ -106,7 +106,7 @@ func (s *System) LoginEnvironment(home string) []string {
 	return s.environment(env)
 }
 
-func (s *System) searchPath(path string) string {
+func (s *Machine) searchPath(path string) string {
 	var own, host []string
 	for _, dir := range filepath.SplitList(path) {
 		if strings.HasPrefix(dir, s.root) {
@@ -122,12 +122,15 @@ func (s *System) searchPath(path string) string {
 }
 
 // Sync does nothing but count.
-func (s *System) Sync(context.Context) error {
+func (s *Machine) Sync(context.Context) error {
 	return s.change("sync", func(*state) error { return nil })
 }
 
+// KernelLog is empty: no kernel is simulated.
+func (s *Machine) KernelLog() string { return "" }
+
 // EnsureUser records a user and makes its home.
-func (s *System) EnsureUser(_ context.Context, name string, id int, home string) error {
+func (s *Machine) EnsureUser(_ context.Context, name string, id int, home string) error {
 	return s.change(fmt.Sprintf("user %s %d %s", name, id, home), func(st *state) error {
 		st.Users[name] = id
 		return os.MkdirAll(filepath.Join(s.root, home), 0o755)
@@ -135,7 +138,7 @@ func (s *System) EnsureUser(_ context.Context, name string, id int, home string)
 }
 
 // Chown only looks whether the path is there: giving files away takes privilege.
-func (s *System) Chown(path string, uid, gid int) error {
+func (s *Machine) Chown(path string, uid, gid int) error {
 	return s.change(fmt.Sprintf("chown %s %d:%d", s.guestPath(path), uid, gid), func(*state) error {
 		_, err := os.Lstat(path)
 		return err
@@ -143,7 +146,7 @@ func (s *System) Chown(path string, uid, gid int) error {
 }
 
 // InstallPackages records archives, each of which is a line "NAME VERSION".
-func (s *System) InstallPackages(_ context.Context, archives []string) error {
+func (s *Machine) InstallPackages(_ context.Context, archives []string) error {
 	packages := map[string]string{}
 	for _, a := range archives {
 		data, err := os.ReadFile(a)
@@ -163,7 +166,7 @@ func (s *System) InstallPackages(_ context.Context, archives []string) error {
 }
 
 // PackageVersion is what InstallPackages recorded.
-func (s *System) PackageVersion(_ context.Context, name string) (version string, err error) {
+func (s *Machine) PackageVersion(_ context.Context, name string) (version string, err error) {
 	err = s.look(func(st *state) { version = st.Packages[name] })
 	return version, err
 }

@@ -22,7 +22,7 @@ var services = []struct{ unit, variable string }{
 }
 
 // Listening are the ports of guest loopback on which something answers now, each with what answers there.
-func (s *System) Listening() map[string]http.Handler {
+func (s *Machine) Listening() map[string]http.Handler {
 	open := map[string]http.Handler{}
 	ports, err := os.ReadFile(filepath.Join(s.root, protocol.StateDir, "ports.env"))
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *System) Listening() map[string]http.Handler {
 }
 
 // portal is what answers for a unit, to whoever reaches its port.
-func (s *System) portal(unit string) http.Handler {
+func (s *Machine) portal(unit string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 		if err != nil {
@@ -60,16 +60,16 @@ func (s *System) portal(unit string) http.Handler {
 }
 
 // Get asks a service of guest loopback.
-func (s *System) Get(_ context.Context, address string, header map[string]string) (int, []byte, error) {
+func (s *Machine) Get(_ context.Context, address string, header map[string]string) (int, []byte, error) {
 	return s.ask(http.MethodGet, address, header, nil)
 }
 
 // Post does the same.
-func (s *System) Post(_ context.Context, address string, header map[string]string, body []byte) (int, []byte, error) {
+func (s *Machine) Post(_ context.Context, address string, header map[string]string, body []byte) (int, []byte, error) {
 	return s.ask(http.MethodPost, address, header, body)
 }
 
-func (s *System) ask(method, address string, header map[string]string, body []byte) (int, []byte, error) {
+func (s *Machine) ask(method, address string, header map[string]string, body []byte) (int, []byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return 0, nil, err
@@ -85,7 +85,7 @@ func (s *System) ask(method, address string, header map[string]string, body []by
 	return status, answer, nil
 }
 
-func (s *System) answer(unit, method, path, authorization string, body []byte) (int, []byte) {
+func (s *Machine) answer(unit, method, path, authorization string, body []byte) (int, []byte) {
 	if unit == "hermes.service" {
 		if path == "/api/status" {
 			return http.StatusOK, []byte(`{"status":"ok","gateway":"running"}`)
@@ -117,7 +117,7 @@ func (s *System) answer(unit, method, path, authorization string, body []byte) (
 }
 
 // mcp speaks as much of the Model Context Protocol as tells which tools there are.
-func (s *System) mcp(body []byte) (int, []byte) {
+func (s *Machine) mcp(body []byte) (int, []byte) {
 	var call struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"hermes-box/guest/machine"
 
-	"hermes-box/guest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The real client of the protocol is content with what stands for Executor.
@@ -105,7 +105,7 @@ func TestUnitsAndTheirJournal(t *testing.T) {
 		t.Errorf("it ran %d times", runs)
 	}
 	var out bytes.Buffer
-	if _, err := s.Run(t.Context(), guest.Cmd{Path: "journalctl", Args: []string{"--lines", "2", "--unit", "once.service"}, Stdout: &out}); err != nil {
+	if _, err := s.Run(t.Context(), machine.Cmd{Path: "journalctl", Args: []string{"--lines", "2", "--unit", "once.service"}, Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "once: failed: no disk\n") || !strings.HasSuffix(got, "once: finished\n") {
@@ -122,7 +122,7 @@ func TestJournalFollows(t *testing.T) {
 	lines := make(chan string, 4)
 	done := make(chan error, 1)
 	go func() {
-		_, err := Open(root).Run(ctx, guest.Cmd{Path: "journalctl", Args: []string{"--follow", "--lines=5", "--unit=x.service"}, Stdout: lineWriter(lines), Timeout: -1})
+		_, err := Open(root).Run(ctx, machine.Cmd{Path: "journalctl", Args: []string{"--follow", "--lines=5", "--unit=x.service"}, Stdout: lineWriter(lines), Timeout: -1})
 		done <- err
 	}()
 	for range 2 {

@@ -1,4 +1,4 @@
-// Package simulate is a machine that is a plain directory: a guest.System whose units, images, disks and users
+// Package simulate is a machine that is a plain directory: a guest.Machine whose units, images, disks and users
 // are a record in a file, so that the whole engine runs without privilege and without a VM. What it is told
 // survives the process, as on a machine; Reboot is what a power cut leaves.
 //
@@ -22,10 +22,11 @@ import (
 	"github.com/gofrs/flock"
 
 	"hermes-box/guest"
+	"hermes-box/guest/machine"
 )
 
-// System is one simulated machine. Its exported fields may be set before it is used.
-type System struct {
+// Machine is one simulated machine. Its exported fields may be set before it is used.
+type Machine struct {
 	root string
 	mu   sync.Mutex
 
@@ -33,7 +34,7 @@ type System struct {
 	// units", "look at disk /dev/vdb", "look at mount /data". An error it returns is that of the effect or the look.
 	Fail func(effect string) error
 	// Programs stand in for programs of a base name, also for those below the directory.
-	Programs map[string]func(guest.Cmd) ([]byte, error)
+	Programs map[string]func(machine.Cmd) ([]byte, error)
 	// Oneshot is what starting a unit runs, for those that end; an error makes the unit failed.
 	Oneshot map[string]func(context.Context) error
 	// Crashes, if set, tells of a unit that ends as soon as it has been started.
@@ -46,7 +47,7 @@ type System struct {
 	did []string
 }
 
-var _ guest.System = (*System)(nil)
+var _ guest.Machine = (*Machine)(nil)
 
 // state is what the machine remembers.
 type state struct {
@@ -59,7 +60,7 @@ type state struct {
 }
 
 type unit struct {
-	guest.Unit
+	machine.Unit
 	Enabled bool `json:"enabled"`
 }
 
@@ -69,19 +70,19 @@ type image struct {
 }
 
 // Open gives the machine in a directory; an empty one is a machine that was never started.
-func Open(root string) *System { return &System{root: root} }
+func Open(root string) *Machine { return &Machine{root: root} }
 
 // file is beside what the guest sees of its own directory tree, in a place no guest path names.
-func (s *System) file() string { return filepath.Join(s.root, ".simulated.json") }
+func (s *Machine) file() string { return filepath.Join(s.root, ".simulated.json") }
 
 // look reads the record, under the lock.
-func (s *System) look(read func(*state)) error {
+func (s *Machine) look(read func(*state)) error {
 	return s.change("", func(st *state) error { read(st); return nil })
 }
 
 // change reads the record, changes it and writes it back beside and by rename. An effect has a name; a look has
 // none and is not written back.
-func (s *System) change(effect string, do func(*state) error) error {
+func (s *Machine) change(effect string, do func(*state) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if effect != "" {
@@ -123,7 +124,7 @@ func (s *System) change(effect string, do func(*state) error) error {
 }
 
 // answers asks Fail about a look.
-func (s *System) answers(at string) error {
+func (s *Machine) answers(at string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Fail == nil {
@@ -133,20 +134,20 @@ func (s *System) answers(at string) error {
 }
 
 // Did are the effects asked for so far, in order: "restart hermes.service", "load TAG", "run NAME".
-func (s *System) Did() []string {
+func (s *Machine) Did() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.did)
 }
 
 // Images are the tags that are loaded, sorted.
-func (s *System) Images() (tags []string) {
+func (s *Machine) Images() (tags []string) {
 	s.look(func(st *state) { tags = slices.Sorted(maps.Keys(st.Images)) })
 	return tags
 }
 
 // SetMount says which filesystem is mounted at a path of the guest; an empty UUID unmounts it.
-func (s *System) SetMount(path, uuid string) error {
+func (s *Machine) SetMount(path, uuid string) error {
 	return s.change("set mount "+path, func(st *state) error {
 		if uuid == "" {
 			delete(st.Mounts, path)
@@ -159,17 +160,17 @@ func (s *System) SetMount(path, uuid string) error {
 
 // Reboot stops every unit and forgets that they ran. Mounts stay as they were; Remount makes them anew as fstab has
 // it. StartEnabled is the other half of a boot; the recovery unit runs between the two.
-func (s *System) Reboot() error {
+func (s *Machine) Reboot() error {
 	return s.change("reboot", func(st *state) error {
 		for name, u := range st.Units {
-			st.Units[name] = unit{Unit: guest.Unit{Active: "inactive"}, Enabled: u.Enabled}
+			st.Units[name] = unit{Unit: machine.Unit{Active: "inactive"}, Enabled: u.Enabled}
 		}
 		return nil
 	})
 }
 
 // StartEnabled starts what is enabled, as systemd does at boot.
-func (s *System) StartEnabled(ctx context.Context) error {
+func (s *Machine) StartEnabled(ctx context.Context) error {
 	var names []string
 	err := s.look(func(st *state) {
 		for _, name := range slices.Sorted(maps.Keys(st.Units)) {
@@ -185,7 +186,7 @@ func (s *System) StartEnabled(ctx context.Context) error {
 }
 
 // guestPath is the path inside the guest of a real path.
-func (s *System) guestPath(path string) string {
+func (s *Machine) guestPath(path string) string {
 	rel, err := filepath.Rel(s.root, path)
 	if err != nil || !filepath.IsLocal(rel) {
 		return path
@@ -193,10 +194,10 @@ func (s *System) guestPath(path string) string {
 	return filepath.Join("/", rel)
 }
 
-func (s *System) now() time.Time { return time.Now().Truncate(time.Microsecond) }
+func (s *Machine) now() time.Time { return time.Now().Truncate(time.Microsecond) }
 
 // Changed is when the machine was last changed; zero if it never was.
-func (s *System) Changed() time.Time {
+func (s *Machine) Changed() time.Time {
 	info, err := os.Stat(s.file())
 	if err != nil {
 		return time.Time{}
@@ -205,4 +206,4 @@ func (s *System) Changed() time.Time {
 }
 
 // Root is the directory.
-func (s *System) Root() string { return s.root }
+func (s *Machine) Root() string { return s.root }

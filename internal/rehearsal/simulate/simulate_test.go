@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hermes-box/assets/guestfiles"
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 )
 
 func write(t *testing.T, path, text string) {
@@ -20,7 +20,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func active(t *testing.T, s *System, unit string) bool {
+func active(t *testing.T, s *Machine, unit string) bool {
 	t.Helper()
 	units, err := s.Units(context.Background(), unit)
 	if err != nil {
@@ -110,12 +110,12 @@ func TestRun(t *testing.T) {
 	root := t.TempDir()
 	s := Open(root)
 	write(t, filepath.Join(root, "tool"), "#!/bin/sh\necho \"$1 $HOME\"\nexit 3\n")
-	out, err := s.Run(context.Background(), guest.Cmd{Path: filepath.Join(root, "tool"), Args: []string{"a b"}, Env: []string{"HOME=/x"}})
-	var exit *guest.ExitError
+	out, err := s.Run(context.Background(), machine.Cmd{Path: filepath.Join(root, "tool"), Args: []string{"a b"}, Env: []string{"HOME=/x"}})
+	var exit *machine.ExitError
 	if !errors.As(err, &exit) || exit.Status != 3 || string(out) != "a b /x\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	if out, err := s.Run(context.Background(), guest.Cmd{Path: "/bin/echo", Args: []string{"not really run"}}); err != nil || len(out) != 0 {
+	if out, err := s.Run(context.Background(), machine.Cmd{Path: "/bin/echo", Args: []string{"not really run"}}); err != nil || len(out) != 0 {
 		t.Errorf("%q, %v", out, err)
 	}
 }
@@ -126,7 +126,7 @@ func TestDisk(t *testing.T) {
 	if _, err := s.Disk(ctx, "/dev/vdb"); err == nil {
 		t.Error("there is a disk")
 	}
-	if err := errors.Join(s.AddDisk("/dev/vdb", guest.Disk{Size: 1 << 30, Blank: true}), s.Format(ctx, "/dev/vdb", "u-1", "data")); err != nil {
+	if err := errors.Join(s.AddDisk("/dev/vdb", machine.Disk{Size: 1 << 30, Blank: true}), s.Format(ctx, "/dev/vdb", "u-1", "data")); err != nil {
 		t.Fatal(err)
 	}
 	d, err := s.Disk(ctx, "/dev/vdb")

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
@@ -18,12 +18,12 @@ var conditions = map[string]string{
 }
 
 // ReloadUnits does nothing but count.
-func (s *System) ReloadUnits(context.Context) error {
+func (s *Machine) ReloadUnits(context.Context) error {
 	return s.change("reload", func(*state) error { return nil })
 }
 
 // EnableUnit makes StartEnabled start it.
-func (s *System) EnableUnit(_ context.Context, name string) error {
+func (s *Machine) EnableUnit(_ context.Context, name string) error {
 	return s.change("enable "+name, func(st *state) error {
 		u := st.Units[name]
 		u.Enabled = true
@@ -33,7 +33,7 @@ func (s *System) EnableUnit(_ context.Context, name string) error {
 }
 
 // StartUnit starts a unit whose condition holds; without it the unit stays inactive, which is no error.
-func (s *System) StartUnit(ctx context.Context, name string) error {
+func (s *Machine) StartUnit(ctx context.Context, name string) error {
 	if run := s.Oneshot[name]; run != nil {
 		return s.oneshot(ctx, name, run)
 	}
@@ -41,7 +41,7 @@ func (s *System) StartUnit(ctx context.Context, name string) error {
 }
 
 // oneshot runs what the unit is there for, unless it has run since the last boot.
-func (s *System) oneshot(ctx context.Context, name string, run func(context.Context) error) error {
+func (s *Machine) oneshot(ctx context.Context, name string, run func(context.Context) error) error {
 	var done bool
 	if err := s.look(func(st *state) { done = st.Units[name].Active == "active" }); err != nil || done {
 		return err
@@ -49,9 +49,9 @@ func (s *System) oneshot(ctx context.Context, name string, run func(context.Cont
 	failure := run(ctx) // not in change: it asks this machine
 	err := s.change("start "+name, func(st *state) error {
 		u := st.Units[name]
-		u.Unit = guest.Unit{Active: "active", Sub: "exited", Result: "success", Since: s.now()}
+		u.Unit = machine.Unit{Active: "active", Sub: "exited", Result: "success", Since: s.now()}
 		if failure != nil {
-			u.Unit = guest.Unit{Active: "failed", Sub: "failed", Result: "exit-code"}
+			u.Unit = machine.Unit{Active: "failed", Sub: "failed", Result: "exit-code"}
 			s.note(name, "failed: %v", failure)
 		} else {
 			s.note(name, "finished")
@@ -60,32 +60,32 @@ func (s *System) oneshot(ctx context.Context, name string, run func(context.Cont
 		return nil
 	})
 	if err == nil && failure != nil {
-		err = &guest.ExitError{Cmd: "systemctl start " + name, Status: 1, Output: failure.Error(), Err: failure}
+		err = &machine.ExitError{Cmd: "systemctl start " + name, Status: 1, Output: failure.Error(), Err: failure}
 	}
 	return err
 }
 
 // RestartUnit stops and starts.
-func (s *System) RestartUnit(_ context.Context, name string) error {
+func (s *Machine) RestartUnit(_ context.Context, name string) error {
 	return s.change("restart "+name, func(st *state) error { return s.start(st, name, true) })
 }
 
 // StopUnit stops.
-func (s *System) StopUnit(_ context.Context, name string) error {
+func (s *Machine) StopUnit(_ context.Context, name string) error {
 	return s.change("stop "+name, func(st *state) error { return s.stop(st, name) })
 }
 
-func (s *System) start(st *state, name string, again bool) error {
+func (s *Machine) start(st *state, name string, again bool) error {
 	u := st.Units[name]
 	if u.Active == "active" && !again {
 		return nil
 	}
-	u.Unit = guest.Unit{Active: "inactive"}
+	u.Unit = machine.Unit{Active: "inactive"}
 	if file, ok := conditions[name]; !ok || exists(filepath.Join(s.root, file)) {
-		u.Unit = guest.Unit{Active: "active", Sub: "running", Result: "success", Since: s.now()}
+		u.Unit = machine.Unit{Active: "active", Sub: "running", Result: "success", Since: s.now()}
 	}
 	if u.Active == "active" && s.Crashes != nil && s.Crashes(name) {
-		u.Unit = guest.Unit{Active: "failed", Sub: "failed", Result: "exit-code"}
+		u.Unit = machine.Unit{Active: "failed", Sub: "failed", Result: "exit-code"}
 	}
 	st.Units[name] = u
 	s.note(name, "%s", map[string]string{"active": "started", "failed": "ended with status 1", "inactive": "not started: it is not installed"}[u.Active])
@@ -95,10 +95,10 @@ func (s *System) start(st *state, name string, again bool) error {
 	return nil
 }
 
-func (s *System) stop(st *state, name string) error {
+func (s *Machine) stop(st *state, name string) error {
 	u := st.Units[name]
 	running := u.Active == "active"
-	u.Unit = guest.Unit{Active: "inactive"}
+	u.Unit = machine.Unit{Active: "inactive"}
 	st.Units[name] = u
 	if running {
 		s.note(name, "stopped")
@@ -110,7 +110,7 @@ func (s *System) stop(st *state, name string) error {
 }
 
 // gateway writes what the gateway of Hermes tells of itself.
-func (s *System) gateway(how string) error {
+func (s *Machine) gateway(how string) error {
 	home := filepath.Join(s.root, protocol.DataDir, "home/agent/.hermes")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *System) gateway(how string) error {
 }
 
 // Break makes a unit look as given from now on, until it is started again.
-func (s *System) Break(name string, as guest.Unit) error {
+func (s *Machine) Break(name string, as machine.Unit) error {
 	return s.change("break "+name, func(st *state) error {
 		u := st.Units[name]
 		u.Unit = as
@@ -129,11 +129,11 @@ func (s *System) Break(name string, as guest.Unit) error {
 }
 
 // Units tells the state of each.
-func (s *System) Units(_ context.Context, names ...string) (map[string]guest.Unit, error) {
+func (s *Machine) Units(_ context.Context, names ...string) (map[string]machine.Unit, error) {
 	if err := s.answers("units"); err != nil {
 		return nil, err
 	}
-	units := map[string]guest.Unit{}
+	units := map[string]machine.Unit{}
 	err := s.look(func(st *state) {
 		for _, name := range names {
 			u := st.Units[name].Unit

@@ -43,7 +43,7 @@ func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready
 		return err
 	}
 	m.tell(ctx, console)
-	sys := g.System.(*simulate.System)
+	sys := g.Machine.(*simulate.Machine)
 	if _, err := os.Stat(m.path(protocol.StateDir, "bootstrap.json")); err == nil {
 		if sys.StartUnit(ctx, recoveryUnit) == nil { // the services require it
 			if err := sys.StartEnabled(ctx); err != nil {
@@ -149,7 +149,7 @@ func (m Machine) tell(ctx context.Context, console io.Writer) {
 }
 
 // listen answers on the ports of whatever runs, until ctx ends.
-func (m Machine) listen(ctx context.Context, sys *simulate.System, hw Hardware) {
+func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware) {
 	open := map[string]*http.Server{}
 	defer func() {
 		for _, server := range open {
@@ -176,7 +176,7 @@ func (m Machine) listen(ctx context.Context, sys *simulate.System, hw Hardware) 
 }
 
 // follow opens the ports that something listens on now, and closes the others.
-func (m Machine) follow(sys *simulate.System, hw Hardware, open map[string]*http.Server) {
+func (m Machine) follow(sys *simulate.Machine, hw Hardware, open map[string]*http.Server) {
 	wanted := sys.Listening()
 	for port, server := range open {
 		if wanted[port] == nil {

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"hermes-box/guest"
+	"hermes-box/guest/machine"
 	"hermes-box/internal/rehearsal/simulate"
 )
 
@@ -52,7 +52,7 @@ func (m Machine) systemctl(args []string) int {
 		fmt.Fprintln(os.Stderr, "systemctl: no verb")
 		return 1
 	}
-	ctx, sys := context.Background(), m.open().System
+	ctx, sys := context.Background(), m.open().Machine
 	status := 0
 	for _, unit := range args[1:] {
 		if !strings.Contains(unit, ".") {
@@ -67,7 +67,7 @@ func (m Machine) systemctl(args []string) int {
 		case "restart":
 			err = sys.RestartUnit(ctx, unit)
 		case "status", "is-active", "show":
-			var all map[string]guest.Unit
+			var all map[string]machine.Unit
 			if all, err = sys.Units(ctx, unit); err == nil {
 				fmt.Println(all[unit].Active)
 				if all[unit].Active != "active" {
@@ -87,7 +87,7 @@ func (m Machine) systemctl(args []string) int {
 func (m Machine) journalctl(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	_, err := simulate.Open(m.Root).Run(ctx, guest.Cmd{Path: "journalctl", Args: args, Stdout: os.Stdout})
+	_, err := simulate.Open(m.Root).Run(ctx, machine.Cmd{Path: "journalctl", Args: args, Stdout: os.Stdout})
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "journalctl:", err)
 		return 1

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"hermes-box/guest"
+	"hermes-box/guest/durable"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 	"hermes-box/guest/serve"
 	"hermes-box/internal/rehearsal/simulate"
@@ -98,15 +100,15 @@ func (m Machine) pause(ctx context.Context, usual time.Duration) {
 // open gives the machine to the engine.
 func (m Machine) open() *guest.Guest {
 	sys := simulate.Open(m.Root)
-	g := &guest.Guest{Root: m.Root, System: sys, Helper: m.path(protocol.HelperPath), Now: m.now}
+	g := &guest.Guest{Tree: durable.Tree{Root: m.Root}, Machine: sys, Helper: m.path(protocol.HelperPath), Now: m.now}
 	sys.Full = m.fault("low-disk")
 	sys.Crashes = func(unit string) bool { return unit == "executor.service" && m.fault("health-fails") }
 	if m.fault("extra-tool") {
 		sys.Tools = []string{"execute", "resume", "shell"}
 	}
 	if m.fault("smoke-fails") {
-		sys.Programs = map[string]func(guest.Cmd) ([]byte, error){"codex": func(c guest.Cmd) ([]byte, error) {
-			return nil, &guest.ExitError{Cmd: "codex --version", Status: 139, Output: "Segmentation fault", Err: os.ErrInvalid}
+		sys.Programs = map[string]func(machine.Cmd) ([]byte, error){"codex": func(c machine.Cmd) ([]byte, error) {
+			return nil, &machine.ExitError{Cmd: "codex --version", Status: 139, Output: "Segmentation fault", Err: os.ErrInvalid}
 		}}
 	}
 	sys.Oneshot = map[string]func(context.Context) error{recoveryUnit: func(ctx context.Context) error {
@@ -126,7 +128,7 @@ func (m Machine) now() time.Time {
 	return time.Now()
 }
 
-// helper is the helper of this machine: the same verbs over another System.
+// helper is the helper of this machine: the same verbs over another Machine.
 func (m Machine) helper(args []string) int {
 	g := m.open()
 	if slices.Contains(args, protocol.VerbStatus) {

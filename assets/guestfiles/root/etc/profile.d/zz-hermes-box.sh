@@ -7,3 +7,7 @@ case $- in
 	fi
 	;;
 esac
+# When memory runs out, the programs in tmux are killed before tmux itself, the logins and the services.
+if [ -n "${TMUX-}" ]; then
+	{ echo 300 >/proc/self/oom_score_adj; } 2>/dev/null
+fi

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"hermes-box/internal/rehearsal/demo"
+	"hermes-box/ops/store"
+)
+
+// A command that is printed acts on the box of the command that printed it, whichever way that box was chosen. A hint
+// without --config once removed the box of the current directory.
+func TestTypedCommandsNameTheBox(t *testing.T) {
+	dir, home, usual := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, name := range []string{"hermes-box.yaml", "other.yaml", "it's b.yaml"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	here, other, odd := filepath.Join(dir, "hermes-box.yaml"), filepath.Join(dir, "other.yaml"), filepath.Join(dir, "it's b.yaml")
+	quoted := shellescape.Quote(odd)
+	h, err := store.Open(filepath.Join(usual, ".hermes-box"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name            string
+		dir, flag       string
+		env, home, user string
+		demo            bool
+		want            string
+	}{
+		{name: "the file of the directory", dir: dir, want: "hermes-box"},
+		{name: "another one", dir: dir, flag: "other.yaml", want: "hermes-box --config " + other},
+		{name: "that of the directory, named", dir: dir, flag: here, want: "hermes-box"},
+		{name: "a name to be quoted", dir: dir, flag: odd, want: "hermes-box --config " + quoted},
+		{name: "by the variable, in its directory", dir: dir, env: here, want: "hermes-box"},
+		{name: "by the variable, where none is", dir: empty, env: other, want: "hermes-box"},
+		{name: "by the variable, where another is", dir: dir, env: other, want: "hermes-box --config " + other},
+		{name: "named, against the variable", dir: empty, flag: other, env: here, want: "hermes-box --config " + other},
+		{name: "named, where none is", dir: empty, flag: other, want: "hermes-box --config " + other},
+		{name: "named as the variable has it", dir: empty, flag: other, env: other, want: "hermes-box"},
+		{name: "another home", dir: dir, home: home, user: usual, want: "HERMES_BOX_HOME=" + home + " hermes-box"},
+		{name: "another home, where the usual one knows no such box", dir: dir, home: home, user: home, want: "hermes-box"},
+		{name: "a demo", dir: dir, demo: true, want: "hermes-box --demo"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := h.SaveRecord(&store.Record{Name: "main", ConfigDir: realPath(dir)}); err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(c.dir)
+			t.Setenv("HERMES_BOX_CONFIG", c.env)
+			t.Setenv("HERMES_BOX_HOME", c.home)
+			t.Setenv("HOME", c.user)
+			t.Setenv(demo.DirVariable, "")
+			if dir, err := usualHome(); err == nil && c.user == usual && dir != string(h) {
+				t.Skip("the usual home of root is that of the user hermes-box, who is here")
+			}
+			a := &app{configFlag: c.flag, demo: c.demo}
+			text := "type hermes-box destroy --force, or hermes-box exec -- ls; see hermes-box man and hermes-box start --help"
+			want := fmt.Sprintf("type %[1]s destroy --force, or %[1]s exec -- ls; see hermes-box man and hermes-box start --help", c.want)
+			got := a.typed(text)
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if again := a.typed(got); again != got {
+				t.Errorf("twice: %s", again)
+			}
+		})
+	}
+}
+
+// What a hint says can be pasted into a shell, and acts there on the box that printed it: here with a config and a state
+// directory whose names have spaces and quotes.
+func TestHintsArePasted(t *testing.T) {
+	m := newMachine(t)
+	m.write("beta's file.yaml", []byte("schema: 1\nname: beta\n"))
+	m.write("hermes-box.lock", lockFixture(t))
+	for _, box := range []string{"main", "beta"} {
+		m.write("home/boxes/"+box+".json", fmt.Appendf(nil, `{"schema":1,"name":%q,"config_dir":%q,"instance":%q,"disk":%q,"created":"2026-01-01T00:00:00Z","ready":true}`,
+			box, realPath(m.dir + "/x")[:len(realPath(m.dir+"/x"))-2], box, box+"-data"))
+	}
+	out, stderr, err := m.run("--config", "beta's file.yaml", "destroy", "--json")
+	if err == nil {
+		t.Fatal(out, stderr)
+	}
+	var a answer
+	if err := json.Unmarshal([]byte(out), &a); err != nil || !strings.Contains(a.Error.Recovery, `"beta"`) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	command, _, _ := strings.Cut(a.Error.Recovery, " removes box")
+	sh := m.cmd("", "status")
+	sh.Path, sh.Args = "/bin/sh", []string{"sh", "-c", command}
+	if out, err := sh.CombinedOutput(); err != nil || !strings.Contains(string(out), "box beta is gone") {
+		t.Errorf("%s: %v: %s", command, err, out)
+	}
+	if out, stderr, err := m.run("status", "--json"); err != nil || strings.Contains(out, `"state":"absent"`) && !strings.Contains(out, "main") {
+		t.Error(out, stderr, err)
+	}
+	if left := fmt.Sprint(m.left()); !strings.Contains(left, "main.json") || strings.Contains(left, "beta.json") {
+		t.Errorf("left: %s", left)
+	}
+}
+
+// commandWord finds command lines of this program in a text: the word behind its name.
+var commandWord = regexp.MustCompile("(^|[\\s\"'`(|])hermes-box ([a-z]+)([^;|,`()]*)")
+
+// notVerbs are the words that follow the name of the program in sentences.
+var notVerbs = map[string]bool{"alone": true, "and": true, "as": true, "block": true, "did": true, "does": true, "gives": true, "itself": true,
+	"knows": true, "then": true, "works": true, "in": true, "under": true, "typed": true, "without": true, "is": true, "of": true, "has": true, "binary": true}
+
+// Each command line in a message names a verb and flags that exist. Two hints once named a verb that did not.
+func TestCommandsInMessagesExist(t *testing.T) {
+	root := (&app{}).root()
+	seen := 0
+	eachString(t, func(where, text string) {
+		if strings.HasPrefix(text, "hermes-box/") {
+			return
+		}
+		for _, m := range commandWord.FindAllStringSubmatch(text, -1) {
+			word := m[2]
+			if notVerbs[word] {
+				continue
+			}
+			seen++
+			verb, _, err := root.Find([]string{word})
+			if err != nil || verb == root {
+				t.Errorf("%s: there is no verb %q, in %q", where, word, text)
+				continue
+			}
+			for _, flag := range flagsOf(m[3]) {
+				if verb.Flags().Lookup(flag) == nil && root.PersistentFlags().Lookup(flag) == nil && flag != "help" {
+					t.Errorf("%s: %s has no flag --%s, in %q", where, word, flag, text)
+				}
+			}
+		}
+		if strings.Contains(text, "LIMA_HOME=") && strings.Contains(text, "limactl ") && !strings.Contains(text, "LIMA_HOME=%s limactl") {
+			t.Errorf("%s: use limactl's CommandLine, which quotes: %q", where, text)
+		}
+	})
+	if seen < 60 {
+		t.Errorf("found only %d command lines", seen)
+	}
+}
+
+// flagsOf are the long flags of a command line up to "--".
+func flagsOf(line string) (flags []string) {
+	for _, word := range strings.Fields(line) {
+		if word == "--" {
+			return flags
+		}
+		if name, ok := strings.CutPrefix(strings.Trim(word, "\"'"), "--"); ok {
+			name, _, _ = strings.Cut(name, "=")
+			flags = append(flags, name)
+		}
+	}
+	return flags
+}
+
+// eachString hands over every string of the program's source, concatenations as one text.
+func eachString(t *testing.T, visit func(where, text string)) {
+	t.Helper()
+	set := token.NewFileSet()
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && (e.Name() == ".git" || e.Name() == "e2e" || e.Name() == "testdata" || e.Name() == "screenshots") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ImportSpec:
+				return false
+			case *ast.BinaryExpr:
+				if text := concatenated(n); text != "" {
+					visit(set.Position(n.Pos()).String(), text)
+					return false
+				}
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+					visit(set.Position(n.Pos()).String(), text)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// concatenated is the text of an addition of strings, with %s for what is no literal; empty where it holds none.
+func concatenated(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		if e.Op != token.ADD {
+			return ""
+		}
+		x, y := concatenated(e.X), concatenated(e.Y)
+		if x == "" && y == "" {
+			return ""
+		}
+		if x == "" {
+			x = "%s"
+		}
+		if y == "" {
+			y = "%s"
+		}
+		return x + y
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); e.Kind == token.STRING && err == nil {
+			return text
+		}
+	}
+	return ""
+}

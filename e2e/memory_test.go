@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/ops"
+)
+
+// hog uses up all memory, a little at a time so that it is the process that grows.
+const hog = `python3 -c 'a = []
+while True: a.append(b"x" * (16 << 20))'`
+
+// outOfMemory runs a hog in one tmux window of two, and then in the only one. The kernel must kill the hog alone, and
+// status must name it. This holds the fault that one killed process ended its shell, tmux and all work with it.
+func outOfMemory(t *testing.T, l *lab) {
+	detached := l.attached(t) // creates the session where there is none
+	detached.Hears("main")
+	detached.Type("\x02d")
+	detached.Ends(time.Minute)
+	l.inBox(t, "tmux", "new-window", "-d", "-t", "=main:", "-n", "hog")
+	survives(t, l, "=main:hog")
+	l.inBox(t, "tmux", "kill-window", "-a", "-t", "=main:hog")
+	survives(t, l, "=main:hog")
+}
+
+// survives runs the hog in a window and compares what runs in the box before and after.
+func survives(t *testing.T, l *lab, window string) {
+	t.Helper()
+	running := func() string {
+		return l.inBox(t, "sh", "-c", `tmux list-panes -a -F 'tmux #{pid}, window #{window_name}: shell #{pane_pid}' &&
+			for u in ssh hermes hermes-dashboard executor user@1000; do echo "$u $(systemctl show -P MainPID $u.service)"; done`)
+	}
+	killed := func() *ops.Status {
+		var st ops.Status
+		l.json(t, &st, "status")
+		return &st
+	}
+	before, count := running(), killed().Guest.OOMKills
+	l.inBox(t, "tmux", "send-keys", "-t", window, hog, "Enter")
+	deadline := time.Now().Add(5 * time.Minute)
+	var st *ops.Status
+	for {
+		if st = killed(); st.Live && st.Guest.OOMKills > count {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the kernel killed nothing; status: %+v", st)
+		}
+		time.Sleep(time.Second)
+	}
+	if st.Guest.OOMKills != count+1 || len(st.Guest.Killed) == 0 || st.Guest.Killed[len(st.Guest.Killed)-1].Process != "python3" {
+		t.Errorf("status counts %d killed processes and names %+v", st.Guest.OOMKills-count, st.Guest.Killed)
+	}
+	if after := running(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if st = killed(); st.State != "running" {
+		t.Errorf("the box is %s: %+v", st.State, st)
+	}
+	if at, err := time.Parse(time.RFC3339, st.Guest.Killed[len(st.Guest.Killed)-1].At); err != nil || time.Since(at).Abs() > 10*time.Minute {
+		t.Errorf("killed at %v, %v", at, err)
+	}
+	human := l.must(t, "status")
+	if !slices.ContainsFunc(strings.Split(human, "\n"), func(line string) bool {
+		return strings.Contains(line, "python3") && strings.Contains(line, "memory")
+	}) {
+		t.Errorf("status does not name the killed process:\n%s", human)
+	}
+}

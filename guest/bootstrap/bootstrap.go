@@ -1,0 +1,205 @@
+// Package bootstrap makes a fresh root disk into a box, and checks that the data disk of a box is mounted.
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"hermes-box/guest/component"
+	"hermes-box/guest/durable"
+	"hermes-box/guest/layout"
+	"hermes-box/guest/machine"
+	"hermes-box/guest/object"
+	"hermes-box/guest/protocol"
+)
+
+// done is the record layout.Bootstrapped.
+type done struct {
+	Box      string `json:"box"`
+	DataUUID string `json:"data_uuid"`
+	At       string `json:"at"` // RFC 3339, UTC: time of the last run
+}
+
+// Env is what the bootstrap works with.
+type Env struct {
+	durable.Tree
+	Machine Machine
+	Emit    func(protocol.Event)
+	Now     func() time.Time
+}
+
+// Machine is what the bootstrap does on the machine. Package machine describes the methods.
+type Machine interface {
+	Run(ctx context.Context, c machine.Cmd) ([]byte, error)
+	PackageVersion(ctx context.Context, name string) (string, error)
+	InstallPackages(ctx context.Context, archives []string) error
+	EnsureUser(ctx context.Context, name string, id int, home string) error
+	Disk(ctx context.Context, device string) (machine.Disk, error)
+	Format(ctx context.Context, device, uuid, label string) error
+	Mount(ctx context.Context, path string) error
+	Sync(ctx context.Context) error
+	EnableUnit(ctx context.Context, unit string) error
+	StartUnit(ctx context.Context, unit string) error
+	ReloadUnits(ctx context.Context) error
+	Usage(path string) protocol.Usage
+	Mounts
+	durable.Chowner
+}
+
+// run is one bootstrap.
+type run struct {
+	Env
+	ask protocol.Bootstrap
+	out protocol.Bootstrapped
+}
+
+// Run makes a fresh root disk into a box: packages, user, login keys, the data disk, mounts, environment and units. Every
+// phase checks first and is skipped if there is nothing to do, so that Run can be repeated after any failure. It formats a
+// provably blank data disk at most once, and nothing else ever.
+func Run(ctx context.Context, env Env, ask protocol.Bootstrap) (protocol.Bootstrapped, error) {
+	if err := check(ask); err != nil {
+		return protocol.Bootstrapped{}, err
+	}
+	unlock, err := env.Lock(ctx, layout.Mutex)
+	if err != nil {
+		return protocol.Bootstrapped{}, err
+	}
+	defer unlock()
+	b := &run{Env: env, ask: ask, out: protocol.Bootstrapped{Packages: []string{}}}
+	phases := []struct {
+		name string
+		do   func(context.Context) (changed bool, err error)
+	}{
+		{"packages", b.packages},
+		{"user", b.user},
+		{"keys", b.keys}, // before another directory is mounted over the home
+		{"format", b.disk},
+		{"mount", b.mount},
+		{"environment", b.environment},
+		{"files", b.files},
+		{"terminal", b.terminal},
+		{"units", b.units},
+		{"swap", b.swap},
+		{"login", b.login}, // as late as possible: a mistake here locks everyone out
+		{"record", b.record},
+	}
+	for _, p := range phases {
+		env.Emit(protocol.Event{Phase: p.name, State: protocol.Started})
+		changed, err := p.do(ctx)
+		if err != nil {
+			env.Emit(protocol.Event{Phase: p.name, State: protocol.Failed})
+			failure := component.Failure(err, "bootstrap", p.name)
+			failure.Component = "" // the bootstrap is of the whole guest
+			return protocol.Bootstrapped{}, failure
+		}
+		state := protocol.Skipped
+		if changed {
+			state = protocol.Done
+		}
+		env.Emit(protocol.Event{Phase: p.name, State: state})
+	}
+	return b.out, nil
+}
+
+var (
+	boxName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	device  = regexp.MustCompile(`^/dev/(vd[b-z]|disk/by-id/[A-Za-z0-9._:-]+)$`) // vda is the root
+	uuid    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
+
+func check(ask protocol.Bootstrap) error {
+	invalid := func(format string, args ...any) error {
+		return &protocol.Error{Code: "invalid_input", Message: "bootstrap: " + fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !boxName.MatchString(ask.Box):
+		return invalid("box name %q", ask.Box)
+	case !device.MatchString(ask.DataDevice):
+		return invalid("data device %q; accepted: /dev/vdb to /dev/vdz, or a name below /dev/disk/by-id", ask.DataDevice)
+	case ask.DataUUID != "" && !uuid.MatchString(ask.DataUUID):
+		return invalid("data uuid %q", ask.DataUUID)
+	case !component.ValidPorts(ask.Ports):
+		return invalid("ports %d and %d", ask.Ports.Executor, ask.Ports.Dashboard)
+	}
+	return nil
+}
+
+// packages installs, all at once, the OS packages that are missing or have another version.
+func (b *run) packages(ctx context.Context) (bool, error) {
+	if err := os.MkdirAll(b.Path(protocol.StateDir), 0o755); err != nil {
+		return false, err
+	}
+	var archives, names []string
+	for _, p := range b.ask.Packages {
+		have, err := b.Machine.PackageVersion(ctx, p.Name)
+		if err != nil {
+			return false, err
+		}
+		if have == p.Version {
+			continue
+		}
+		archive, err := b.objects().Open(ctx, protocol.Artifact{Name: p.Name + " " + p.Version, Digest: p.Digest})
+		if err != nil {
+			return false, err
+		}
+		archive.Close()
+		archives, names = append(archives, archive.Name()), append(names, p.Name)
+	}
+	if len(archives) == 0 {
+		return false, nil
+	}
+	if err := b.Machine.InstallPackages(ctx, archives); err != nil {
+		return false, err
+	}
+	for _, p := range b.ask.Packages {
+		have, err := b.Machine.PackageVersion(ctx, p.Name)
+		if err != nil {
+			return false, err
+		}
+		if have != p.Version {
+			return false, fmt.Errorf("package %s has version %q after installing %s", p.Name, have, p.Version)
+		}
+	}
+	for _, archive := range archives {
+		if err := b.Remove(archive); err != nil {
+			return false, err
+		}
+	}
+	b.out.Packages = names
+	return true, nil
+}
+
+// user makes the agent user.
+func (b *run) user(ctx context.Context) (bool, error) {
+	if err := b.Machine.EnsureUser(ctx, layout.AgentUser, layout.AgentID, layout.LoginHome); err != nil {
+		return false, err
+	}
+	// tmux sessions of the agent user stay when it logs out.
+	_, err := b.Machine.Run(ctx, machine.Cmd{Path: "loginctl", Args: []string{"enable-linger", layout.AgentUser}})
+	return true, err
+}
+
+// record writes that the bootstrap is complete.
+func (b *run) record(ctx context.Context) (bool, error) {
+	if err := CheckData(ctx, b.Tree, b.Machine); err != nil {
+		return false, err
+	}
+	record := done{Box: b.ask.Box, DataUUID: b.out.DataUUID, At: b.Now().Format("2006-01-02T15:04:05Z")}
+	return true, b.WriteJSON(b.Path(layout.Bootstrapped), record)
+}
+
+func (b *run) objects() object.Store { return object.Store{Tree: b.Tree} }
+
+// environment writes the environment of the agent user, and the ports of the services.
+func (b *run) environment(context.Context) (bool, error) {
+	changed, err := b.manage(layout.EnvironmentFile, strings.Join(layout.Environment, "\n")+"\n")
+	if err != nil {
+		return false, err
+	}
+	moved, err := component.WritePorts(b.Tree, b.ask.Ports)
+	return changed || moved, err
+}

@@ -1,0 +1,85 @@
+package bootstrap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The markers of a managed block: our part of a file that Lima, cloud-init and people write to as well.
+const (
+	blockBegin = "# >>> hermes-box: this block is written by hermes-box"
+	blockEnd   = "# <<< hermes-box"
+)
+
+// manage sets the block of a file to body. Every other byte of the file stays.
+func (env Env) manage(path, body string) (changed bool, err error) {
+	old, err := os.ReadFile(env.Path(path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	text, err := setBlock(string(old), body)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	return env.install(path, []byte(text), 0o644)
+}
+
+// setBlock replaces the block in text, or appends it if there is none. body is whole lines.
+func setBlock(text, body string) (string, error) {
+	var before, after strings.Builder
+	const (
+		ahead = iota
+		inside
+		behind
+	)
+	at := ahead
+	for line := range strings.Lines(text) {
+		switch trimmed := strings.TrimRight(line, "\r\n"); {
+		case trimmed == blockBegin && at == ahead:
+			at = inside
+		case trimmed == blockEnd && at == inside:
+			at = behind
+		case trimmed == blockBegin || trimmed == blockEnd:
+			return "", errors.New("the markers of the hermes-box block are out of order; remove them and the lines between them")
+		case at == ahead:
+			before.WriteString(line)
+		case at == behind:
+			after.WriteString(line)
+		}
+	}
+	if at == inside {
+		return "", errors.New("the hermes-box block has no end; remove it")
+	}
+	head := before.String()
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	return head + blockBegin + "\n" + body + blockEnd + "\n" + after.String(), nil
+}
+
+// same reports whether a file has this content and mode.
+func (env Env) same(path string, data []byte, mode fs.FileMode) bool {
+	info, err := os.Lstat(env.Path(path))
+	if err != nil || info.Mode() != mode {
+		return false
+	}
+	old, err := os.ReadFile(env.Path(path))
+	return err == nil && bytes.Equal(old, data)
+}
+
+// install writes a file unless it is the same already.
+func (env Env) install(path string, data []byte, mode fs.FileMode) (changed bool, err error) {
+	if env.same(path, data, mode) {
+		return false, nil
+	}
+	full := env.Path(path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		return false, err
+	}
+	return true, env.Write(full, data, mode)
+}

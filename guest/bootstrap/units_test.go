@@ -1,0 +1,64 @@
+package bootstrap
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"hermes-box/assets/guestfiles"
+	"hermes-box/guest/layout"
+	"hermes-box/guest/protocol"
+)
+
+// The units name paths of the engine; both must mean the same ones.
+func TestUnitsAgreeWithEngine(t *testing.T) {
+	const units, hermesStart = "/etc/systemd/system/", layout.Current + "/hermes/bin/hermes"
+	text := map[string]string{}
+	for _, f := range guestfiles.All() {
+		text[f.Path] = string(f.Data)
+	}
+	for name, wants := range map[string][]string{
+		layout.HermesUnit: {"ConditionPathExists=" + hermesStart + "\n", "ExecStart=" + hermesStart + " \\\n    gateway run",
+			"EnvironmentFile=-" + layout.EnvironmentFile, "User=" + layout.AgentUser, "WorkingDirectory=" + layout.Workspace},
+		"hermes-dashboard.service": {"ConditionPathExists=" + hermesStart + "\n", "EnvironmentFile=" + layout.Ports,
+			"--host 127.0.0.1 --port ${DASHBOARD_PORT}"},
+		layout.ExecutorUnit: {"ConditionPathExists=" + layout.ExecutorImage + "\n", "EnvironmentFile=" + layout.ExecutorImage, "EnvironmentFile=" + layout.Ports,
+			"--env-file " + layout.ExecutorToken, "--volume " + layout.ExecutorData + ":/data", "--publish 127.0.0.1:${EXECUTOR_PORT}:4788",
+			"--pull=never", "ExecStartPre=" + protocol.HelperPath + " executor-prestart"},
+		layout.RecoveryUnit: {"ExecStart=" + protocol.HelperPath + " " + protocol.VerbRecover},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(text[units+name], want) {
+				t.Errorf("%s has no %q", name, want)
+			}
+		}
+		if !strings.Contains(text[units+name], "RequiresMountsFor="+protocol.DataDir+" "+layout.LoginHome+" "+layout.Workspace+"\n") {
+			t.Errorf("%s does not require the data disk in all its places", name)
+		}
+		if name != layout.RecoveryUnit && (!strings.Contains(text[units+name], "Requires="+layout.RecoveryUnit) ||
+			!strings.Contains(text[units+name], "ConditionPathIsMountPoint="+protocol.DataDir)) {
+			t.Errorf("%s may run before the disk is proved", name)
+		}
+	}
+	for _, unit := range guestfiles.Enabled {
+		if !strings.Contains(text[units+unit], "\nWantedBy=") {
+			t.Errorf("%s cannot be enabled", unit)
+		}
+	}
+	if !strings.Contains(text[guestfiles.SSHD], "AuthorizedKeysFile "+path.Dir(keysFile)+"/%u") {
+		t.Error("sshd looks for keys elsewhere than where they are put")
+	}
+	if !strings.Contains(text[units+swapUnit], "What="+swapFile+"\n") {
+		t.Error("the swap unit names another file than the bootstrap makes")
+	}
+	// What Hermes's own setup looks for in a unit of this name, to offer its removal.
+	for _, mark := range []string{"/hermes gateway ", " hermes gateway ", "hermes_cli"} {
+		if strings.Contains(text[units+layout.HermesUnit], mark) {
+			t.Errorf("hermes takes its unit for a leftover of its own: %q", mark)
+		}
+	}
+	// No secret and no token may be spelled in a unit.
+	if out := text[units+layout.ExecutorUnit]; strings.Contains(out, "EXECUTOR_AUTH_TOKEN") {
+		t.Error("the executor unit names the token itself")
+	}
+}

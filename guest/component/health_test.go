@@ -1,0 +1,171 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hermes-box/guest/durable"
+	"hermes-box/guest/layout"
+	"hermes-box/guest/machine"
+	"hermes-box/guest/protocol"
+)
+
+// answers is a machine on which nothing happens but what a service answers.
+type answers struct {
+	Machine   // nil: nothing else is asked
+	get, post int
+	body      string
+	err       error
+}
+
+func (a answers) Get(context.Context, string, map[string]string) (int, []byte, error) {
+	return a.get, nil, a.err
+}
+
+func (a answers) Post(context.Context, string, map[string]string, []byte) (int, []byte, error) {
+	return a.post, []byte(a.body), a.err
+}
+
+func put(t *testing.T, env Env, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(env.Path(path)), 0o755), os.WriteFile(env.Path(path), []byte(text), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExecutorHealth(t *testing.T) {
+	active := machine.Unit{Active: "active"}
+	const token = "EXECUTOR_AUTH_TOKEN=0123456789abcdef0123456789abcdef\n"
+	for _, tt := range []struct {
+		name  string
+		unit  machine.Unit
+		says  answers
+		token string
+		want  string
+	}{
+		{"guarded and speaking", active, answers{get: 401, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
+		{"open and speaking", active, answers{get: 200, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
+		{"not running", machine.Unit{Active: "inactive"}, answers{}, token, protocol.Stopped},
+		{"given up", machine.Unit{Active: "failed", Result: "exit-code"}, answers{}, token, protocol.FailedState},
+		{"between restarts", machine.Unit{Active: "activating", Sub: "auto-restart"}, answers{}, token, protocol.FailedState},
+		{"being started", machine.Unit{Active: "activating", Sub: "start"}, answers{}, token, protocol.Starting},
+		{"being started after a crash", machine.Unit{Active: "activating", Sub: "start", Restart: 1}, answers{}, token, protocol.Starting},
+		{"being started after too many", machine.Unit{Active: "activating", Sub: "start", Restart: MaxRestarts}, answers{}, token, protocol.FailedState},
+		{"early in the boot", machine.Unit{Active: "inactive", Queued: true}, answers{}, token, protocol.Starting},
+		{"silent", active, answers{err: errors.New("connection refused")}, token, protocol.FailedState},
+		{"broken", active, answers{get: 500}, token, protocol.FailedState},
+		{"token refused", active, answers{get: 401, post: 401}, token, protocol.FailedState},
+		{"not MCP", active, answers{get: 200, post: 200, body: "<html>"}, token, protocol.FailedState},
+		{"no token", active, answers{get: 401}, "", protocol.FailedState},
+		{"token of nothing", active, answers{get: 401}, "EXECUTOR_AUTH_TOKEN=\n", protocol.FailedState},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			env := Env{Tree: durable.Tree{Root: t.TempDir()}, Machine: tt.says}
+			put(t, env, layout.Ports, "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
+			if tt.token != "" {
+				put(t, env, layout.ExecutorToken, tt.token)
+			}
+			if state, detail := (Executor{}).Health(context.Background(), env, tt.unit); state != tt.want {
+				t.Errorf("%s: %s", state, detail)
+			}
+		})
+	}
+}
+
+func TestHermesHealth(t *testing.T) {
+	running := map[string]string{"gateway_state.json": `{"gateway_state":"running"}`}
+	with := func(name, text string) map[string]string {
+		return map[string]string{"gateway_state.json": `{"gateway_state":"running"}`, name: text}
+	}
+	active := machine.Unit{Active: "active", Since: time.Now().Add(-time.Minute)}
+	for _, tt := range []struct {
+		name  string
+		unit  machine.Unit
+		files map[string]string
+		want  string
+	}{
+		{"new", active, running, protocol.SetupRequired},
+		{"empty env", active, with(".env", "# OPENAI_API_KEY=x\nOPENAI_API_KEY=\n"), protocol.SetupRequired},
+		{"empty auth", active, with("auth.json", "{}"), protocol.SetupRequired},
+		{"other config", active, with("config.yaml", "agent:\n  model: x\n"), protocol.SetupRequired},
+		{"key", active, with(".env", "A=b\nexport OPENAI_API_KEY=\"x\"\n"), protocol.Healthy},
+		{"login", active, with("auth.json", `{"providers":{"nous":{}}}`), protocol.Healthy},
+		{"logged out", active, with("auth.json", `{"version":2,"providers":{},"credential_pool":{}}`), protocol.SetupRequired},
+		{"key of a tool", active, with(".env", "MCP_EXECUTOR_API_KEY=x\n"), protocol.SetupRequired},
+		{"model", active, with("config.yaml", "model:\n  default: x\n"), protocol.Healthy},
+		{"stopped", machine.Unit{Active: "inactive"}, running, protocol.Stopped},
+		{"failed", machine.Unit{Active: "failed"}, running, protocol.FailedState},
+		{"silent", active, nil, protocol.FailedState},
+		{"old news", machine.Unit{Active: "active", Since: time.Now().Add(time.Hour)}, running, protocol.FailedState},
+		{"starting", active, map[string]string{"gateway_state.json": `{"gateway_state":"starting"}`}, protocol.FailedState},
+		{"half written", active, map[string]string{"gateway_state.json": `{"gatew`}, protocol.FailedState},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			env := Env{Tree: durable.Tree{Root: t.TempDir()}}
+			put(t, env, layout.Current+"/hermes/bin/hermes", "#!/bin/sh\n")
+			for name, text := range tt.files {
+				put(t, env, hermesHome.Path+"/"+name, text)
+			}
+			if state, detail := (Hermes{}).Health(context.Background(), env, tt.unit); state != tt.want {
+				t.Errorf("%s: %s", state, detail)
+			}
+		})
+	}
+}
+
+func TestLoggedIn(t *testing.T) {
+	env := Env{Tree: durable.Tree{Root: t.TempDir()}}
+	look := func() (string, string) {
+		a, _ := Claude{}.Health(context.Background(), env, machine.Unit{})
+		b, _ := Codex{}.Health(context.Background(), env, machine.Unit{})
+		return a, b
+	}
+	if a, b := look(); a != protocol.FailedState || b != protocol.FailedState {
+		t.Errorf("nothing there: %s, %s", a, b)
+	}
+	put(t, env, layout.Current+"/claude/bin/claude", "")
+	put(t, env, layout.Current+"/codex/bin/codex", "")
+	if a, b := look(); a != protocol.SetupRequired || b != protocol.SetupRequired {
+		t.Errorf("nobody logged in: %s, %s", a, b)
+	}
+	put(t, env, layout.ClaudeHome+"/.credentials.json", "{...}")
+	put(t, env, layout.CodexHome+"/auth.json", "{...}")
+	if a, b := look(); a != protocol.Healthy || b != protocol.Healthy {
+		t.Errorf("logged in: %s, %s", a, b)
+	}
+}
+
+// A start is refused while these two files of a killed server are there; nothing else may go.
+func TestExecutorPrestart(t *testing.T) {
+	env := Env{Tree: durable.Tree{Root: t.TempDir()}}
+	if err := ExecutorPrestart(env.Tree); err != nil {
+		t.Errorf("before anything is there: %v", err)
+	}
+	for _, name := range []string{"server-control/server.json", "server-control/startup.lock", "server-control/other", "data.db"} {
+		put(t, env, layout.ExecutorData+"/"+name, "x")
+	}
+	for range 2 {
+		if err := ExecutorPrestart(env.Tree); err != nil {
+			t.Error(err)
+		}
+	}
+	left, _ := filepath.Glob(env.Path(layout.ExecutorData, "server-control/*"))
+	if len(left) != 1 || filepath.Base(left[0]) != "other" {
+		t.Errorf("left: %v", left)
+	}
+	// A link that leads out of the directory is not followed.
+	put(t, env, "/elsewhere/startup.lock", "x")
+	if err := errors.Join(os.RemoveAll(env.Path(layout.ExecutorData, "server-control")), os.Symlink("../../elsewhere", env.Path(layout.ExecutorData, "server-control"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := ExecutorPrestart(env.Tree); err == nil {
+		t.Error("it went through the link")
+	}
+	if _, err := os.Stat(env.Path("/elsewhere/startup.lock")); err != nil {
+		t.Error(err)
+	}
+}

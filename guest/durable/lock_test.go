@@ -1,0 +1,66 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/gofrs/flock"
+
+	"hermes-box/guest/protocol"
+)
+
+// Locked sees a holder of the lock, and takes no other caller of Locked for one.
+func TestLocked(t *testing.T) {
+	tree := Tree{Root: t.TempDir()}
+	const file = "/var/lib/mutex"
+	unlock, err := tree.TryLock(file)
+	if err != nil || unlock == nil {
+		t.Fatalf("a free lock was not taken: %v", err)
+	}
+	unlock()
+	other := flock.New(tree.Path(file))
+	for name, c := range map[string]struct {
+		take func() error
+		want bool
+	}{
+		"nobody":        {func() error { return nil }, false},
+		"another asker": {other.RLock, false},
+		"a holder":      {other.Lock, true},
+	} {
+		if err := c.take(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if got, err := tree.Locked(file); got != c.want || err != nil {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+		}
+		if err := other.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TryLock does not wait for a holder, and Lock ends with its context.
+func TestLockIsHeld(t *testing.T) {
+	tree := Tree{Root: t.TempDir()}
+	unlock, err := tree.Lock(t.Context(), "/mutex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := tree.TryLock("/mutex"); again != nil || err != nil {
+		t.Errorf("taken twice: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var known *protocol.Error
+	if _, err := tree.Lock(ctx, "/mutex"); !errors.Is(err, context.Canceled) || errors.As(err, &known) {
+		t.Errorf("%v", err)
+	}
+	unlock()
+	if unlock, err = tree.TryLock("/mutex"); unlock == nil || err != nil {
+		t.Fatalf("not free after unlock: %v", err)
+	}
+	unlock()
+}

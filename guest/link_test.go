@@ -1,0 +1,363 @@
+package guest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/internal/rehearsal/simulate"
+)
+
+// linkable is a box of generation 1 that runs, whose Hermes looks at Executor as the real one does: with what its own
+// files say. What it finds there is in the file tools, a name a line; no file is no Executor.
+func linkable(t *testing.T) *box {
+	t.Helper()
+	b := newFirst(t)
+	b.write("opt/hermes-box/current/hermes/bin/hermes", hermesFixture)
+	b.write("tools", "execute\nresume\n")
+	b.write("data/home/agent/.hermes/.env", oldEnv)
+	b.write("data/home/agent/.hermes/config.yaml", oldConfig)
+	must(t, os.Chmod(b.Path("/data/home/agent/.hermes/.env"), 0o640))
+	return b
+}
+
+const hermesFixture = `#!/bin/sh
+test "$1 $2 $3" = "mcp test executor" || exit 2
+token=$(sed -n 's/^MCP_EXECUTOR_API_KEY=//p' "$HERMES_HOME/.env")
+echo "  Testing 'executor'..."
+echo "    Authorization: Bearer $token"
+grep -q 'Authorization: Bearer ${MCP_EXECUTOR_API_KEY}' "$HERMES_HOME/config.yaml" || { echo "  ✗ Server 'executor' not found in config."; exit; }
+test -f "$HOME/../../../tools" || { echo "  ✗ Connection failed (1ms): no route with $token"; exit; }
+printf '  ✓ Connected (1ms)\n  ✓ Tools discovered: 2\n\n'
+sed 's/^/    /; s/$/    does something/' "$HOME/../../../tools"
+`
+
+const (
+	linkToken = "a-token.of~Executor_1234+/=="
+	oldEnv    = "# mine\nOPENAI_API_KEY=sk-1\n"
+	oldConfig = "model: x # good\nmcp_servers:\n  files: {command: fs}\n"
+)
+
+var tools = []string{"execute", "resume"}
+
+func (b *box) hermesFile(name string) string {
+	b.t.Helper()
+	text, err := os.ReadFile(b.Path("/data/home/agent/.hermes", name))
+	if errors.Is(err, os.ErrNotExist) {
+		return "(none)"
+	}
+	must(b.t, err)
+	return string(text)
+}
+
+func (b *box) link(ctx context.Context) (protocol.ExecutorLinked, error) {
+	return b.Login().LinkExecutor(ctx, protocol.ExecutorLink{Token: linkToken, Tools: tools})
+}
+
+// owners notes who gets which file.
+type owners struct {
+	*simulate.Machine
+	given []string
+}
+
+func (o *owners) Chown(path string, uid, gid int) error {
+	o.given = append(o.given, fmt.Sprintf("%s %d:%d", filepath.Base(path), uid, gid))
+	return o.Machine.Chown(path, uid, gid)
+}
+
+func TestLinkExecutor(t *testing.T) {
+	b := linkable(t)
+	o := &owners{Machine: b.sys}
+	b.Machine = o
+	done, err := b.link(t.Context())
+	if err != nil || done.Already || !slices.Equal(done.Tools, tools) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if env := b.hermesFile(".env"); env != oldEnv+"MCP_EXECUTOR_API_KEY="+linkToken+"\n" {
+		t.Errorf(".env: %q", env)
+	}
+	if info, err := os.Lstat(b.Path("/data/home/agent/.hermes/.env")); err != nil || info.Mode() != 0o600 {
+		t.Errorf(".env: %v, %v", info.Mode(), err)
+	}
+	config := b.hermesFile("config.yaml")
+	if !strings.HasPrefix(config, oldConfig+"  executor:\n    url: http://127.0.0.1:4788/mcp\n") || strings.Contains(config, linkToken) {
+		t.Errorf("config.yaml: %s", config)
+	}
+	if !slices.Equal(o.given, []string{".env.new 1000:1000", "config.yaml.new 1000:1000"}) {
+		t.Errorf("given to %v", o.given)
+	}
+	if !slices.Contains(b.sys.Did(), "restart hermes.service") {
+		t.Error("hermes was not restarted")
+	}
+	for _, e := range b.events {
+		if strings.Contains(e.Line, linkToken) {
+			t.Errorf("an event tells the token: %+v", e)
+		}
+	}
+
+	// Once more, in another process: nothing is done, but Hermes is asked.
+	b = openBox(t, b.Root)
+	done, err = b.link(t.Context())
+	if err != nil || !done.Already || !slices.Equal(b.sys.Did(), []string{"run hermes"}) {
+		t.Errorf("again: %+v, %v; did %v", done, err, b.sys.Did())
+	}
+	// What a person edits since is read by the next start alone.
+	b.write("data/home/agent/.hermes/config.yaml", config+"# mine\n")
+	if done, err = b.link(t.Context()); err != nil || done.Already || b.hermesFile("config.yaml") != config+"# mine\n" {
+		t.Errorf("after an edit: %+v, %v\n%s", done, err, b.hermesFile("config.yaml"))
+	}
+}
+
+func TestLinkExecutorPutsBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil      func(*testing.T, *box)
+		code, want string
+	}{
+		"a new tool": {func(_ *testing.T, b *box) { b.write("tools", "execute\nformat_disk\nresume\n") },
+			"integrity_failed", `the tool "format_disk", which was not reviewed`},
+		"a missing tool": {func(_ *testing.T, b *box) { b.write("tools", "execute\n") }, "health_failed", `no tool "resume"`},
+		"no executor": {func(t *testing.T, b *box) { must(t, os.Remove(b.Path("tools"))) },
+			"health_failed", "hermes does not reach executor: Connection failed (1ms): no route with ..."},
+		"hermes ends oddly": {func(_ *testing.T, b *box) {
+			b.write("opt/hermes-box/current/hermes/bin/hermes", "#!/bin/sh\ncat \"$HERMES_HOME/.env\"\nexit 3\n")
+		}, "external_failed", "exit status 3"},
+		"no restart": {func(_ *testing.T, b *box) {
+			first := true
+			b.sys.Fail = func(effect string) error {
+				if effect == "restart hermes.service" && first {
+					first = false
+					return errors.New("the job failed")
+				}
+				return nil
+			}
+		}, "external_failed", "the job failed"},
+		"no files before": {func(t *testing.T, b *box) {
+			b.write("tools", "execute\n")
+			must(t, errors.Join(os.Remove(b.Path("/data/home/agent/.hermes/.env")), os.Remove(b.Path("/data/home/agent/.hermes/config.yaml"))))
+		}, "health_failed", `no tool "resume"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := linkable(t)
+			c.spoil(t, b)
+			env, config := b.hermesFile(".env"), b.hermesFile("config.yaml")
+			n := len(b.sys.Did())
+			_, err := b.link(t.Context())
+			var e *protocol.Error
+			if !errors.As(err, &e) || e.Code != c.code || !strings.Contains(e.Message, c.want) {
+				t.Errorf("%v", err)
+			}
+			if all, _ := json.Marshal(e); strings.Contains(string(all), linkToken) {
+				t.Errorf("the error tells the token: %s", all)
+			}
+			if b.hermesFile(".env") != env || b.hermesFile("config.yaml") != config {
+				t.Errorf("not put back: %q %q", b.hermesFile(".env"), b.hermesFile("config.yaml"))
+			}
+			if info, err := os.Lstat(b.Path("/data/home/agent/.hermes/.env")); err == nil && info.Mode() != 0o640 {
+				t.Errorf(".env has mode %v", info.Mode())
+			}
+			restarts := 0
+			for _, did := range b.sys.Did()[n:] {
+				if did == "restart hermes.service" {
+					restarts++
+				}
+			}
+			if restarts != 2 {
+				t.Errorf("%d restarts, want one with the token and one without", restarts)
+			}
+		})
+	}
+}
+
+func TestLinkExecutorInterrupted(t *testing.T) {
+	b := linkable(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.After = func(step string) {
+		if step == "restart hermes.service" {
+			cancel()
+		}
+	}
+	if _, err := b.link(ctx); err == nil || ctx.Err() == nil {
+		t.Fatalf("%v", err)
+	}
+	if b.hermesFile(".env") != oldEnv || b.hermesFile("config.yaml") != oldConfig {
+		t.Errorf("not put back: %q %q", b.hermesFile(".env"), b.hermesFile("config.yaml"))
+	}
+}
+
+func TestLinkExecutorRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*testing.T, *box)
+		ask   protocol.ExecutorLink
+		want  string
+	}{
+		"no token":     {ask: protocol.ExecutorLink{Tools: tools}, want: "no valid token"},
+		"two lines":    {ask: protocol.ExecutorLink{Token: "abc\nEVIL=1", Tools: tools}, want: "no valid token"},
+		"no tools":     {ask: protocol.ExecutorLink{Token: linkToken}, want: "no valid token"},
+		"a link there": {spoil: func(t *testing.T, b *box) { must(t, relink(b.Path("/data/home/agent/.hermes/.env"), "/etc/passwd")) }, want: "not a plain file"},
+		"bad config":   {spoil: func(_ *testing.T, b *box) { b.write("data/home/agent/.hermes/config.yaml", "a: [") }, want: "config.yaml: yaml"},
+		"no hermes": {spoil: func(t *testing.T, b *box) { must(t, os.Remove(b.Path("/var/lib/hermes-box/applied.json"))) },
+			want: "hermes is not installed"},
+	} {
+		b := linkable(t)
+		if c.spoil != nil {
+			c.spoil(t, b)
+			c.ask = protocol.ExecutorLink{Token: linkToken, Tools: tools}
+		}
+		config := b.hermesFile("config.yaml")
+		n := len(b.sys.Did())
+		if _, err := b.Login().LinkExecutor(t.Context(), c.ask); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(b.sys.Did()) != n || b.hermesFile("config.yaml") != config {
+			t.Errorf("%s: something was done: %v", name, b.sys.Did()[n:])
+		}
+	}
+}
+
+func relink(path, target string) error { return errors.Join(os.Remove(path), os.Symlink(target, path)) }
+
+func TestTakeUpHermes(t *testing.T) {
+	b := linkable(t) // its files were written after it started
+	for i, want := range []bool{true, false} {
+		n := len(b.sys.Did())
+		done, err := b.Login().TakeUpHermes(t.Context())
+		if err != nil || done.Restarted != want || slices.Contains(b.sys.Did()[n:], "restart hermes.service") != want {
+			t.Errorf("%d: %+v, %v; did %v", i, done, err, b.sys.Did()[n:])
+		}
+	}
+	b.write("data/home/agent/.hermes/auth.json", "{}")
+	must(t, b.sys.StopUnit(t.Context(), "hermes.service"))
+	if done, err := b.Login().TakeUpHermes(t.Context()); err != nil || done.Restarted {
+		t.Errorf("a Hermes that was stopped: %+v, %v", done, err)
+	}
+	must(t, b.sys.StartUnit(t.Context(), "hermes.service"))
+	b.write("data/home/agent/.hermes/auth.json", "{}")
+	now := time.Now() // the kernel's stamp may be of some milliseconds before
+	must(t, os.Chtimes(b.Path("/data/home/agent/.hermes/auth.json"), now, now))
+	b.sys.Fail = func(effect string) error {
+		if effect == "restart hermes.service" {
+			return errors.New("the job failed")
+		}
+		return nil
+	}
+	if _, err := b.Login().TakeUpHermes(t.Context()); err == nil || err.Error() != "hermes: restart: the job failed" {
+		t.Errorf("%v", err)
+	}
+}
+
+// Killed after any durable step, what a person wrote is all there and the next run ends well.
+func TestKilledAnywhereInLink(t *testing.T) {
+	b := linkable(t)
+	left := b.killedAnywhere(t, func() {
+		_, err := b.link(t.Context())
+		must(t, err)
+	})
+	if len(left) != 3 {
+		t.Fatalf("%d durable steps: two files and a restart are", len(left))
+	}
+	for _, k := range left {
+		if !strings.HasPrefix(k.hermesFile(".env"), oldEnv) || !strings.HasPrefix(k.hermesFile("config.yaml"), oldConfig) {
+			t.Errorf("killed after %s: %q %q", k.step, k.hermesFile(".env"), k.hermesFile("config.yaml"))
+		}
+		k.t = t
+		if _, err := k.link(t.Context()); err != nil {
+			t.Errorf("killed after %s: %v", k.step, err)
+		}
+		if k.hermesFile(".env") != b.hermesFile(".env") || k.hermesFile("config.yaml") != b.hermesFile("config.yaml") {
+			t.Errorf("killed after %s: %q %q", k.step, k.hermesFile(".env"), k.hermesFile("config.yaml"))
+		}
+	}
+}
+
+// connected is a machine whose Executor tells of connections.
+type connected struct {
+	*simulate.Machine
+	status int
+	body   string
+}
+
+func (c *connected) Get(context.Context, string, map[string]string) (int, []byte, error) {
+	return c.status, []byte(c.body), nil
+}
+
+func TestSignedIn(t *testing.T) {
+	b := linkable(t)
+	c := &connected{b.sys, 200, "[]"}
+	b.Machine = c
+	ask := func() string {
+		t.Helper()
+		s, err := b.Login().SignedIn(t.Context())
+		must(t, err)
+		var out strings.Builder
+		for _, s := range s.SignIns {
+			fmt.Fprintf(&out, "%s %v %s\n", s.Name, s.Done, s.Detail)
+		}
+		return out.String()
+	}
+	program := func(name, script string) {
+		b.write("opt/hermes-box/current/"+name+"/bin/"+name, "#!/bin/sh\n"+script+"\n")
+	}
+	b.write("data/home/agent/.hermes/.env", "MCP_GITHUB_API_KEY=x\n")
+	b.write("data/home/agent/.hermes/config.yaml", "")
+	program("claude", `test "$*" = "auth status" && echo warning >&2 && echo '{"loggedIn": false, "authMethod": "none"}' && exit 1`)
+	program("codex", `test "$*" = "login status" && echo "Not logged in" >&2 && exit 1`)
+	want := `claude false not signed in
+codex false not signed in
+hermes false not set up
+model false no model chosen
+executor false nothing connected yet
+token false Hermes has no token
+`
+	if got := ask(); got != want {
+		t.Errorf("nobody signed in:\n%s", got)
+	}
+
+	program("claude", `test "$HOME" -ef "$CLAUDE_CONFIG_DIR/.." && echo '{"loggedIn": true, "authMethod": "claude.ai"}'`)
+	program("codex", `test "$HOME" -ef "$CODEX_HOME/.." && echo "Logged in using ChatGPT" >&2`)
+	_, err := b.link(t.Context())
+	must(t, err)
+	token, err := os.ReadFile(b.Path("/data/secrets/executor-token.env"))
+	must(t, err)
+	b.write("data/home/agent/.hermes/.env", strings.Replace(string(token), "EXECUTOR_AUTH_TOKEN", "OPENAI_API_KEY=k\nMCP_EXECUTOR_API_KEY", 1))
+	b.write("data/home/agent/.hermes/config.yaml", b.hermesFile("config.yaml")+"model: {default: gpt}\n")
+	c.body = `[{"id":1},{"id":2}]`
+	want = `claude true signed in claude.ai
+codex true logged in using ChatGPT
+hermes true set up
+model true gpt
+executor true 2 services connected
+token true Hermes knows Executor
+`
+	if got := ask(); got != want {
+		t.Errorf("all signed in:\n%s", got)
+	}
+
+	// Another token than Executor takes, programs that say something else, an Executor of another edition.
+	b.write("data/home/agent/.hermes/.env", "MCP_EXECUTOR_API_KEY=old\n")
+	program("claude", "exit 2")
+	program("codex", "echo huh")
+	b.write("data/home/agent/.codex/auth.json", "{}")
+	c.status, c.body = 404, ""
+	want = `claude false not logged in
+codex true has credentials
+hermes true set up
+model true gpt
+executor false it does not list its connections: it answers 404
+token false Executor does not accept the token of Hermes: its MCP endpoint answers 401
+`
+	if got := ask(); got != want {
+		t.Errorf("odd answers:\n%s", got)
+	}
+	must(t, os.Remove(b.Path("/var/lib/hermes-box/applied.json")))
+	if got := ask(); !strings.HasPrefix(got, "claude false claude is not installed\n") || strings.Contains(got, "true") {
+		t.Errorf("nothing installed:\n%s", got)
+	}
+}

@@ -1,0 +1,55 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// unitTimeout bounds one systemd job. The limits in the unit files are shorter.
+const unitTimeout = 7 * time.Minute
+
+func (m *Machine) systemctl(ctx context.Context, args ...string) ([]byte, error) {
+	return m.Run(ctx, Cmd{Path: "systemctl", Args: append([]string{"--no-ask-password"}, args...), Timeout: unitTimeout})
+}
+
+// ReloadUnits makes systemd read its unit files again.
+func (m *Machine) ReloadUnits(ctx context.Context) error {
+	_, err := m.systemctl(ctx, "daemon-reload")
+	return err
+}
+
+// EnableUnit makes a unit start at the next boot. systemd notices it at the next ReloadUnits.
+func (m *Machine) EnableUnit(ctx context.Context, unit string) error {
+	_, err := m.systemctl(ctx, "enable", "--no-reload", "--quiet", unit)
+	return err
+}
+
+// StartUnit starts a unit and waits for the job. A failed start is an error.
+func (m *Machine) StartUnit(ctx context.Context, unit string) error { return m.job(ctx, "start", unit) }
+
+// RestartUnit restarts a unit and waits for the job.
+func (m *Machine) RestartUnit(ctx context.Context, unit string) error {
+	return m.job(ctx, "restart", unit)
+}
+
+// StopUnit stops a unit and waits for the job.
+func (m *Machine) StopUnit(ctx context.Context, unit string) error {
+	_, err := m.systemctl(ctx, "stop", unit)
+	return err
+}
+
+// job starts or restarts a unit, also one that systemd has given up on. A failure carries the last lines of the unit's
+// log, which systemctl does not print.
+func (m *Machine) job(ctx context.Context, verb, unit string) error {
+	// reset-failed fails for a unit that was never loaded; then there is nothing to reset.
+	_, _ = m.systemctl(ctx, "reset-failed", unit)
+	_, err := m.systemctl(ctx, verb, unit)
+	var exit *ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		log, _ := m.Run(ctx, Cmd{Path: "journalctl",
+			Args: []string{"--unit", unit, "--lines", "15", "--output", "cat", "--no-pager"}, Timeout: 20 * time.Second})
+		exit.Output = lastLines([]byte(exit.Output + "\n" + string(log)))
+	}
+	return err
+}

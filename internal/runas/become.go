@@ -1,0 +1,39 @@
+package runas
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// ownerUID returns the owner of a file.
+func ownerUID(st os.FileInfo) int {
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(s.Uid)
+	}
+	return 0
+}
+
+// become replaces this process by the same program with the same arguments, run by another user. Groups change first:
+// otherwise root's groups stay, and a process that has given up its uid may not change them.
+func become(who identity) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Setgroups(who.groups); err != nil {
+		return fmt.Errorf("become user %s: groups: %w", who.name, err)
+	}
+	if err := syscall.Setgid(who.gid); err != nil {
+		return fmt.Errorf("become user %s: group: %w", who.name, err)
+	}
+	if err := syscall.Setuid(who.uid); err != nil {
+		return fmt.Errorf("become user %s: %w", who.name, err)
+	}
+	err = syscall.Exec(exe, os.Args, who.environment(os.Environ()))
+	return &Error{
+		message: fmt.Sprintf("%s cannot run %s: %v", who.name, exe, err),
+		hint:    fmt.Sprintf("put hermes-box and its config where the user %s can read them, such as /srv", who.name),
+		err:     err,
+	}
+}

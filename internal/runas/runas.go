@@ -1,0 +1,155 @@
+// Package runas makes this program run as the ordinary user who owns a directory, because limactl refuses to run as
+// root.
+package runas
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// ServiceUser is the ordinary user that runs limactl on a machine where everyone is root.
+const ServiceUser = "hermes-box"
+
+// Error is a refusal with what to do about it.
+type Error struct {
+	message string
+	hint    string
+	err     error
+}
+
+func (e *Error) Error() string { return e.message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// Recovery returns the hint.
+func (e *Error) Recovery() string { return e.hint }
+
+// Code returns the product's error code.
+func (e *Error) Code() string { return "preflight_failed" }
+
+// identity is a user to run as.
+type identity struct {
+	uid, gid int
+	name     string
+	home     string
+	groups   []int
+}
+
+// mustChange reports whether a program of euid has to become the owner of home. On Linux, root becomes the owner; if the
+// owner is root too, it is an error that says what to do. Anyone else stays who they are.
+func mustChange(goos string, euid, owner int, home string) (change bool, err error) {
+	if goos != "linux" || euid != 0 {
+		return false, nil
+	}
+	if owner != 0 {
+		return true, nil
+	}
+	return false, &Error{
+		message: fmt.Sprintf("limactl refuses to run as root, and %s belongs to root", home),
+		hint:    rootHint(isUser(ServiceUser)),
+	}
+}
+
+// rootHint returns what root types so that the service user, which exists or not, runs limactl.
+func rootHint(exists bool) string {
+	hint := "unset HERMES_BOX_HOME (hermes-box then works as the user " + ServiceUser + ")"
+	if exists {
+		return hint
+	}
+	return "useradd --create-home " + ServiceUser + "; " + hint
+}
+
+func isUser(name string) bool {
+	_, err := user.Lookup(name)
+	return err == nil
+}
+
+// Owner makes sure that we do not run as root on Linux, where limactl refuses to. If we do, it replaces this process by
+// the same program run by the ordinary user who owns home, or the nearest directory above it that exists, and does not
+// return. It returns nil where there is nothing to do, and an error with a hint if that owner is root.
+func Owner(home string) error {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return nil
+	}
+	dir, owner, err := ownerOf(home)
+	if err != nil {
+		return err
+	}
+	if change, err := mustChange(runtime.GOOS, os.Geteuid(), owner, dir); err != nil || !change {
+		return err
+	}
+	who, err := lookup(owner)
+	if err != nil {
+		return err
+	}
+	return become(who)
+}
+
+// ownerOf returns path, or the nearest directory above it that exists, and the uid of its owner.
+func ownerOf(path string) (dir string, uid int, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return "", 0, err
+	}
+	for {
+		st, err := os.Stat(path)
+		if err == nil {
+			return path, ownerUID(st), nil
+		}
+		if !os.IsNotExist(err) || path == "/" {
+			return "", 0, err
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// lookup returns a user and all groups the user is in.
+func lookup(uid int) (identity, error) {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return identity{}, &Error{
+			message: fmt.Sprintf("uid %d, the owner of the home, is not a user of this machine", uid),
+			hint:    "useradd --create-home --uid " + strconv.Itoa(uid) + " " + ServiceUser,
+			err:     err,
+		}
+	}
+	who := identity{uid: uid, name: u.Username, home: u.HomeDir}
+	if who.gid, err = strconv.Atoi(u.Gid); err != nil {
+		return identity{}, err
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return identity{}, fmt.Errorf("groups of user %s: %w", u.Username, err)
+	}
+	for _, id := range ids {
+		n, err := strconv.Atoi(id)
+		if err != nil {
+			return identity{}, err
+		}
+		who.groups = append(who.groups, n)
+	}
+	return who, nil
+}
+
+// environment returns env adapted to the user: own HOME and names, without the sockets and directories of root's session.
+func (who identity) environment(env []string) []string {
+	own := map[string]string{"HOME": who.home, "USER": who.name, "LOGNAME": who.name}
+	drop := map[string]bool{"XDG_RUNTIME_DIR": true, "SSH_AUTH_SOCK": true, "DBUS_SESSION_BUS_ADDRESS": true, "MAIL": true,
+		"XDG_CONFIG_HOME": true, "XDG_CACHE_HOME": true, "XDG_DATA_HOME": true, "XDG_STATE_HOME": true}
+	out := make([]string, 0, len(env)+3)
+	for _, kv := range env {
+		key, _, _ := strings.Cut(kv, "=")
+		if _, ok := own[key]; !ok && !drop[key] {
+			out = append(out, kv)
+		}
+	}
+	for _, key := range []string{"HOME", "USER", "LOGNAME"} {
+		out = append(out, key+"="+own[key])
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+// Package terminal runs a program on our terminal and restores the terminal afterwards.
+package terminal
+
+import (
+	"errors"
+	"io"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// RunOnTerminal runs a command whose Stdin is our terminal, and restores the terminal however the command ends: a
+// killed program restores nothing, and a session whose connection is lost leaves on what tmux had switched on. On Linux
+// the command gets SIGHUP when we are killed; on other systems it goes on until it reads.
+func RunOnTerminal(cmd *exec.Cmd) error {
+	restore := Prepare(cmd, cmd.Stdout)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	restore(errors.As(err, &exit) && (exit.ExitCode() < 0 || exit.ExitCode() == sshFailed))
+	return err
+}
+
+// sshFailed is the status of an ssh that could not connect or lost its connection.
+const sshFailed = 255
+
+// Prepare is to be called before a command starts that has our terminal as its Stdin. It saves the terminal's modes and
+// returns the function that restores them; with aborted set, that also writes to out what resets everything a
+// full-screen program may have switched on. Where Stdin is not a terminal the function does nothing.
+func Prepare(cmd *exec.Cmd, out io.Writer) (restore func(aborted bool)) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	hangUpWithUs(cmd.SysProcAttr)
+	f, ok := cmd.Stdin.(interface{ Fd() uintptr })
+	if !ok || out == nil {
+		return func(bool) {}
+	}
+	fd := int(f.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return func(bool) {}
+	}
+	return func(aborted bool) {
+		_ = term.Restore(fd, before)
+		if aborted {
+			_, _ = io.WriteString(out, reset)
+		}
+	}
+}
+
+// reset returns a terminal to the state that shells expect. Where nothing was switched on it changes nothing: the
+// cursor is saved and restored because setting the scroll region and leaving the alternate screen move it.
+const reset = "\x1b[m\x1b(B\x0f" + // colours, line drawing
+	"\x1b7\x1b[r\x1b8" + // scroll region
+	"\x1b[?1049l" + // alternate screen; restores the saved cursor
+	"\x1b[?1l\x1b>" + // cursor keys and keypad
+	"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l" + // mouse
+	"\x1b[?1004l\x1b[?2004l" + // focus events, bracketed paste
+	"\x1b[>4m\x1b[<1u" + // the two extended key protocols
+	"\x1b[?25h\x1b[0 q" // cursor: visible, in the user's own shape

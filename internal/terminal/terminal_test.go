@@ -1,0 +1,114 @@
+package terminal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+	"golang.org/x/term"
+)
+
+// The terminal is restored however the command ends: by itself, killed, or with its connection lost.
+func TestRestoresTheTerminal(t *testing.T) {
+	const setup = `stty raw -echo; printf '\033[?1049h\033[?1002h'; `
+	for _, c := range []struct {
+		name, script string
+		aborted      bool
+	}{
+		{"ended", setup + "exit 0", false},
+		{"a status of its own", setup + "exit 3", false},
+		{"killed", setup + "kill -9 $$", true},
+		{"connection lost", setup + "exit 255", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ptmx, tty, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ptmx.Close()
+			before, err := term.GetState(int(tty.Fd()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", c.script)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+			_ = RunOnTerminal(cmd)
+			after, err := term.GetState(int(tty.Fd()))
+			if err != nil || *after != *before {
+				t.Errorf("the modes are %+v, they were %+v: %v", after, before, err)
+			}
+			tty.Close()
+			var shown bytes.Buffer
+			if _, err := io.Copy(&shown, ptmx); err != nil && !errors.Is(err, syscall.EIO) { // how Linux tells its end
+				t.Fatal(err)
+			}
+			if got := strings.HasSuffix(shown.String(), reset); got != c.aborted {
+				t.Errorf("%q", shown.String())
+			}
+		})
+	}
+}
+
+const childVariable = "HERMES_BOX_TERMINAL_TEST_CHILD"
+
+// A command that has our terminal does not outlive us: it would go on reading from it.
+func TestChildIsHungUpWhenWeAreKilled(t *testing.T) {
+	if script := os.Getenv(childVariable); script != "" {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		t.Fatal(RunOnTerminal(cmd))
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT CHECKED: only Linux ends a child with its parent")
+	}
+	said := filepath.Join(t.TempDir(), "said")
+	if err := syscall.Mkfifo(said, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChildIsHungUpWhenWeAreKilled$")
+	cmd.Env = append(os.Environ(), childVariable+`=exec 3<>`+said+`; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do sleep 0.1; done`)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	f, err := os.OpenFile(said, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"begun\n", "hung up\n"} {
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(f, got); err != nil || string(got) != want {
+			t.Fatalf("%q, %v; want %q", got, err, want)
+		}
+		cmd.Process.Kill()
+	}
+}
+
+// After a reset text goes on where it was before the session, whether or not that used the alternate screen.
+func TestResetKeepsTheCursor(t *testing.T) {
+	for _, session := range []string{"", "\x1b[?1049h\x1b[2J\x1b[5;10r\x1b[9;9Hdrawn\x1b[31m"} {
+		screen := vt.NewEmulator(40, 10)
+		fmt.Fprint(screen, "above\r\n$ session", session)
+		fmt.Fprint(screen, reset)
+		fmt.Fprint(screen, ": lost")
+		if got := strings.Join(strings.Fields(screen.Render()), " "); got != "above $ session: lost" {
+			t.Errorf("after %q: %q", session, got)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package limactl
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hermes-box/limactl/child"
+)
+
+// A verb asks limactl several times. One that does not answer, or dribbles, costs the verb its patience once, and the
+// error says which program that is and how to ask it by hand.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"sleeps":   "exec sleep 600",
+		"dribbles": "while :; do echo x; sleep 0.1; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := fake(t, stage(t), script)
+			const limit = 500 * time.Millisecond
+			ctx := WithPatience(t.Context(), limit)
+			begin := time.Now()
+			_, first := c.Instances(ctx)
+			if !errors.Is(first, ErrTimeout) || !strings.Contains(first.Error(), "limactl list") || !strings.Contains(first.Error(), "pid ") {
+				t.Fatalf("got %v", first)
+			}
+			var hint interface{ Recovery() string }
+			if !errors.As(first, &hint) || hint.Recovery() != "LIMA_HOME="+c.Home()+" "+c.config.Program+" list "+"'"+listFormat+"'" {
+				t.Errorf("hint %q", hint.Recovery())
+			}
+			for range 10 {
+				if _, err := c.Version(ctx); !errors.Is(err, ErrTimeout) {
+					t.Errorf("got %v", err)
+				}
+			}
+			if took := time.Since(begin); took > limit+child.Grace {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+// The hint can be pasted, whatever the home is called.
+func TestHintIsQuoted(t *testing.T) {
+	c := New(Config{Home: "/tmp/my home/it's"})
+	out, err := exec.Command("sh", "-c", strings.Replace(c.commandLine("list"), "limactl list", "printenv LIMA_HOME", 1)).Output()
+	if err != nil || string(out) != c.Home()+"\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// A Go program that panics prints the reason first and its stacks after.
+func TestPanicOfLimactl(t *testing.T) {
+	c := fake(t, stage(t), `echo 'panic: $HOME is not defined' >&2; echo >&2; echo 'goroutine 1 [running]:' >&2; i=0; while [ $i -lt 50 ]; do echo '	/lima/cmd/main.go:12 +0x1d' >&2; i=$((i+1)); done; exit 2`)
+	_, err := c.Instances(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "$HOME is not defined") || strings.Contains(err.Error(), "main.go") {
+		t.Errorf("got %v", err)
+	}
+}
+
+const limitVariable = "HERMES_BOX_LIMACTL_TEST_LIMIT"
+
+// This machine's own limits are told as such, and not as what limactl or the box has done.
+func TestTooManyOpenFiles(t *testing.T) {
+	if home := os.Getenv(limitVariable); home != "" {
+		if _, _, err := os.Pipe(); err != nil { // Go's poller has its descriptors from here on
+			t.Fatal(err)
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 20, Max: 20}); err != nil {
+			t.Fatal(err)
+		}
+		for err := error(nil); err == nil; {
+			_, err = syscall.Dup(2)
+		}
+		_, err := New(Config{Program: "/bin/true", Home: home}).Instances(context.Background())
+		var limit *child.ResourceError
+		if !errors.As(err, &limit) || !errors.Is(err, syscall.EMFILE) || limit.Recovery() != "ulimit -n 1024" {
+			t.Fatalf("got %v", err)
+		}
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTooManyOpenFiles$")
+	cmd.Env = append(os.Environ(), limitVariable+"="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

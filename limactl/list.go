@@ -1,0 +1,188 @@
+package limactl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// listed is one line of limactl list.
+type listed struct {
+	Name            string `json:"name"`
+	Status          string `json:"status"`
+	Dir             string `json:"dir"`
+	VMType          string `json:"vmType"`
+	Arch            string `json:"arch"`
+	CPUs            int    `json:"cpus"`
+	Memory          int64  `json:"memory"`
+	Disk            int64  `json:"disk"`
+	SSHLocalPort    int    `json:"sshLocalPort"`
+	HostAgentPID    int    `json:"hostAgentPID"`
+	DriverPID       int    `json:"driverPID"`
+	AdditionalDisks []struct {
+		Name string `json:"name"`
+	} `json:"additionalDisks"`
+	errors string // from stderr: in the JSON they are empty objects
+}
+
+// listFormat is not "json": that goes through yq line by line, which fails past 64 KiB an instance.
+const listFormat = "--format={{json .}}"
+
+// Instance returns what Lima and the instance's own files tell of it. ErrNotFound if both say that there is none of
+// exactly this name; an error that names both where they contradict each other.
+func (c *Client) Instance(ctx context.Context, name string) (Instance, error) {
+	if err := checkName("instance", name); err != nil {
+		return Instance{}, err
+	}
+	in, err := c.listed(ctx, name)
+	if errors.Is(err, errContradiction) { // it may have been made between the two looks
+		return c.listed(ctx, name)
+	}
+	return in, err
+}
+
+func (c *Client) listed(ctx context.Context, name string) (Instance, error) {
+	out, err := c.ask(ctx, "list", listFormat, name)
+	if err == nil {
+		list, err := decode[listed](out.stdout)
+		if err != nil {
+			return Instance{}, fmt.Errorf("limactl list: %w", err)
+		}
+		for _, l := range list {
+			if l.Name == name {
+				l.errors = listErrors(out.stderr, name)
+				return inspect(l), nil
+			}
+		}
+	}
+	// A directory without lima.yaml: what a create or a delete that was killed leaves.
+	if leftover(c.Dir(name)) {
+		f := look(c.Dir(name), "")
+		return Instance{Name: name, State: Degraded, Dir: c.Dir(name), Left: !f.agent.ours && !f.driver.ours,
+			Cause: c.Dir(name) + " is left of an instance that was only half made or half deleted"}, nil
+	}
+	if err != nil && !strings.Contains(out.stderr, "No instance matching "+name+" found") {
+		return Instance{}, err
+	}
+	return Instance{}, c.unlisted(name)
+}
+
+// unlisted is the error for an instance that limactl list does not show. It is ErrNotFound only if its directory is
+// gone too. Otherwise the two contradict each other, and nobody may take the instance for absent.
+func (c *Client) unlisted(name string) error {
+	dir := c.Dir(name)
+	if !exists(dir) {
+		return fmt.Errorf("instance %s: %w", name, ErrNotFound)
+	}
+	message := fmt.Sprintf("limactl list does not show instance %s, but its directory %s is there", name, dir)
+	f := look(dir, c.vmType(name))
+	for _, p := range []process{f.driver, f.agent} {
+		if p.ours {
+			message += fmt.Sprintf(" and its process %d runs", p.pid)
+			break
+		}
+	}
+	return &Error{Message: message, Do: c.commandLine("list"), Err: errContradiction}
+}
+
+// errContradiction is the cause where Lima and the files disagree on whether something exists.
+var errContradiction = errors.New("limactl and the files contradict each other")
+
+// Instances returns all instances of this LIMA_HOME.
+func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
+	out, err := c.ask(ctx, "list", listFormat)
+	if err != nil {
+		// One stray directory fails the list of all, but not a list of names.
+		names := c.named()
+		var failed *CommandError
+		if !errors.As(err, &failed) || len(names) == 0 {
+			return nil, err
+		}
+		if out, err = c.ask(ctx, append([]string{"list", listFormat}, names...)...); err != nil {
+			return nil, err
+		}
+	}
+	list, err := decode[listed](out.stdout)
+	if err != nil {
+		return nil, fmt.Errorf("limactl list: %w", err)
+	}
+	instances := make([]Instance, 0, len(list))
+	shown := map[string]bool{}
+	for _, l := range list {
+		l.errors = listErrors(out.stderr, l.Name)
+		instances = append(instances, inspect(l))
+		shown[l.Name] = true
+	}
+	for _, name := range c.named() {
+		if !shown[name] {
+			return nil, c.unlisted(name)
+		}
+	}
+	return instances, nil
+}
+
+// named returns the names of the directories of LIMA_HOME that hold an instance.
+func (c *Client) named() []string {
+	entries, _ := os.ReadDir(c.config.Home)
+	var names []string
+	for _, e := range entries {
+		if checkName("instance", e.Name()) != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(c.Dir(e.Name()), "lima.yaml")); err == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// listErrors returns what limactl list warned about an instance.
+func listErrors(stderr, name string) string {
+	for line := range strings.Lines(stderr) {
+		msg := logField(line, "msg")
+		if strings.HasPrefix(msg, "instance ") && strings.Contains(msg, name) && strings.HasSuffix(msg, "has errors") {
+			return strings.Trim(logField(strings.TrimRight(line, "\n"), "errors"), "[]")
+		}
+	}
+	return ""
+}
+
+// decode reads what limactl prints: one JSON value a line, or an array in some versions. A line that begins as neither is
+// skipped; one that begins as JSON and is not is an error.
+func decode[T any](data []byte) ([]T, error) {
+	var all []T
+	for {
+		data = bytes.TrimLeft(data, " \t\r\n")
+		if len(data) == 0 {
+			return all, nil
+		}
+		if data[0] != '{' && data[0] != '[' {
+			_, data, _ = bytes.Cut(data, []byte("\n"))
+			continue
+		}
+		d := json.NewDecoder(bytes.NewReader(data))
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, fmt.Errorf("output is no JSON: %w", err)
+		}
+		if raw[0] == '[' {
+			var many []T
+			if err := json.Unmarshal(raw, &many); err != nil {
+				return nil, err
+			}
+			all = append(all, many...)
+		} else {
+			var one T
+			if err := json.Unmarshal(raw, &one); err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		data = data[d.InputOffset():]
+	}
+}

@@ -1,0 +1,120 @@
+// Package ssh runs commands inside an instance through ssh: one that is waited for, with its streams and its exact exit
+// status, or an interactive one on our terminal. Connections share the ssh master of Lima's host agent where it works.
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hermes-box/internal/sanitize"
+	"hermes-box/limactl/child"
+)
+
+// Client runs commands inside the instances of one LIMA_HOME. It may be used by several goroutines.
+type Client struct {
+	Program string                                // ssh; empty: looked up in PATH
+	Env     []string                              // environment of ssh
+	Dir     func(instance string) (string, error) // directory of an instance; an error if that cannot be a name
+	Log     Log                                   // may be nil
+
+	Connect time.Duration // from starting ssh to the first word of the remote side; 0: 20 seconds
+	Silence time.Duration // without a sign of life of a running command; 0: 2 minutes
+}
+
+// Log is called after every run of ssh with its stderr and error, from any goroutine.
+type Log func(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr string, err error)
+
+func (c *Client) connectLimit() time.Duration {
+	if c.Connect != 0 {
+		return c.Connect
+	}
+	return 20 * time.Second
+}
+
+func (c *Client) silenceLimit() time.Duration {
+	if c.Silence != 0 {
+		return c.Silence
+	}
+	return 2 * time.Minute
+}
+
+func (c *Client) log(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
+	if c.Log != nil {
+		c.Log(ctx, cmd, begin, sanitize.LastLines(stderr, 5), err)
+	}
+}
+
+// program finds ssh.
+func (c *Client) program() (string, error) {
+	name := c.Program
+	if name == "" {
+		name = "ssh"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", &Error{message: "ssh is not installed", hint: "install the OpenSSH client: apt-get install openssh-client", code: "preflight_failed", err: err}
+	}
+	return path, nil
+}
+
+// command returns the path of ssh and the options that every connection to an instance has.
+func (c *Client) command(instance string, options ...string) (string, []string, error) {
+	program, err := c.program()
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := c.Dir(instance)
+	if err != nil {
+		return "", nil, err
+	}
+	config := filepath.Join(dir, "ssh.config")
+	if !exists(config) {
+		return "", nil, &TransportError{Instance: instance, Message: "it has never been started"}
+	}
+	args := []string{"-F", config,
+		"-o", "BatchMode=yes", "-o", fmt.Sprintf("ConnectTimeout=%d", max(1, int(c.connectLimit().Seconds()))),
+		"-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4",
+		"-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "LogLevel=ERROR", "-e", "none",
+	}
+	return program, append(args, options...), nil
+}
+
+// alias is the name of an instance in its ssh.config.
+func alias(instance string) string { return "lima-" + strings.ReplaceAll(instance, ".", "-") }
+
+// control returns the socket of an instance's ssh master, and whether it is there.
+func (c *Client) control(instance string) (string, bool) {
+	dir, err := c.Dir(instance)
+	if err != nil {
+		return "", false
+	}
+	path := filepath.Join(dir, "ssh.sock")
+	return path, exists(path)
+}
+
+// dropMaster makes the ssh master give up its socket, so that it takes no new sessions. What runs over it goes on:
+// ending the master would also end the commands of others and the ports that Lima forwards over it.
+func (c *Client) dropMaster(ctx context.Context, instance string) {
+	program, args, err := c.command(instance)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, child.Grace)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append(args, "-O", "stop", alias(instance))...)
+	cmd.Env = c.Env
+	child.Detach(cmd)
+	begin := time.Now()
+	out, err := cmd.CombinedOutput()
+	c.log(ctx, cmd, begin, string(out), err)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

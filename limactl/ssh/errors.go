@@ -1,0 +1,77 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Lost is the exit status of an ssh that could not connect or lost its connection.
+const Lost = 255
+
+// errTimeout is the cause of an attempt that was given up.
+var errTimeout = errors.New("timed out")
+
+// Error is a call that cannot be made, with what to do about it.
+type Error struct {
+	message string
+	hint    string
+	code    string
+	err     error
+}
+
+func (e *Error) Error() string { return e.message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// Recovery returns the hint, empty if there is none.
+func (e *Error) Recovery() string { return e.hint }
+
+// Code returns the product's error code.
+func (e *Error) Code() string { return e.code }
+
+// ExitError is a remote command that ended with a status other than 0; 128+n if signal n killed it.
+type ExitError struct{ Status int }
+
+func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }
+
+// TransportError is a connection that could not be made or did not last. The status of the remote command is unknown;
+// if Started is false the command never ran.
+type TransportError struct {
+	Instance string
+	Started  bool
+	Message  string // the last lines that ssh printed
+	Err      error
+}
+
+func (e *TransportError) Error() string {
+	what := "no connection to " + e.Instance
+	if e.Started {
+		what = "connection to " + e.Instance + " lost"
+	}
+	if last := lastLine(e.Message); last != "" {
+		return what + ": " + last
+	}
+	if e.Err != nil {
+		return what + ": " + e.Err.Error()
+	}
+	return what
+}
+
+// Unwrap returns the cause.
+func (e *TransportError) Unwrap() error { return e.Err }
+
+// Recovery returns the hint.
+func (e *TransportError) Recovery() string {
+	if e.Started {
+		return "hermes-box status"
+	}
+	return "hermes-box status, then: hermes-box stop && hermes-box start"
+}
+
+// lastLine returns the last line that is not blank.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,119 @@
+package ssh_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hermes-box/internal/rehearsal"
+	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
+)
+
+func TestMain(m *testing.M) {
+	rehearsal.Main()
+	// A program under the race detector sleeps for a second before it ends, and these are many.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// box is the name of the instance that tests run on.
+const box = "main"
+
+// stage returns a client of the stand-in programs, with a LIMA_HOME of its own that holds an instance which is not
+// started yet. At the end of the test the instance is killed.
+func stage(t *testing.T) *limactl.Client {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hb") // t.TempDir has the test's name in it, and the sockets would not fit
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	program, sshProgram, err := rehearsal.Install(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := limactl.New(limactl.Config{Program: program, SSH: sshProgram, Home: filepath.Join(dir, "lima"),
+		Accel: func() limactl.Accel { return limactl.Accel{Name: "kvm"} }})
+	t.Cleanup(func() {
+		if err := c.Kill(context.Background(), box); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	m := limactl.Machine{Name: box, VMType: "qemu", Arch: "amd64", CPUs: 2, Memory: 1 << 30, RootDisk: 4 << 30, Image: "/dev/null", Disk: "data"}
+	yaml, err := m.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(c.Home(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CreateDisk(t.Context(), "data", 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), box, yaml); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// running is stage with the instance started.
+func running(t *testing.T) *limactl.Client {
+	t.Helper()
+	c := stage(t)
+	if err := c.Start(t.Context(), box, time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func inject(t *testing.T, c *limactl.Client, faults ...rehearsal.Fault) {
+	t.Helper()
+	if err := rehearsal.Inject(c.Home(), faults...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func heal(t *testing.T, c *limactl.Client, faults ...rehearsal.Fault) {
+	t.Helper()
+	if err := rehearsal.Heal(c.Home(), faults...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// target is an instance that is up, and the client for it.
+type target struct {
+	client *limactl.Client
+	name   string
+}
+
+// eachBox runs a test on the rehearsal's instance, and on the real one that HERMES_BOX_LAB_BOX names as "home:name" if
+// it is set. That one must be up.
+func eachBox(t *testing.T, test func(t *testing.T, on target)) {
+	t.Run("rehearsal", func(t *testing.T) { test(t, target{running(t), box}) })
+	t.Run("real", func(t *testing.T) {
+		home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")
+		if !ok {
+			t.Skip("NOT CHECKED over real ssh: HERMES_BOX_LAB_BOX does not name a running box")
+		}
+		test(t, target{limactl.New(limactl.Config{Home: home}), name})
+	})
+}
+
+// exec runs a command and returns what it printed.
+func (on target) exec(ctx context.Context, e ssh.Exec) (stdout, stderr string, err error) {
+	var out, diag strings.Builder
+	e.Stdout, e.Stderr = &out, &diag
+	err = on.client.Exec(ctx, on.name, e)
+	return out.String(), diag.String(), err
+}

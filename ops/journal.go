@@ -1,0 +1,78 @@
+package ops
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"hermes-box/ops/store"
+)
+
+// journal is the durable record of an operation under way: its name, the step it is at, and what it has made.
+type journal struct {
+	home store.Home
+	box  string
+
+	mu      sync.Mutex
+	begun   bool
+	content store.Journal
+}
+
+func newJournal(home store.Home, box, operation string) *journal {
+	return &journal{home: home, box: box, content: store.Journal{Operation: operation, Started: time.Now().UTC()}}
+}
+
+// begin writes the journal for the first time, with what the operation is going to make or remove.
+func (j *journal) begin(made ...string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.begun, j.content.Made = true, append(j.content.Made, made...)
+	return j.save()
+}
+
+// at notes the step that has begun. It only tells people where the operation was cut off, so what cannot be written
+// is no error.
+func (j *journal) at(step string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.content.Step = step
+	if j.begun {
+		_ = j.save()
+	}
+}
+
+// making notes what is about to be made, so that a crash at any moment leaves a trace of it.
+func (j *journal) making(what string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.content.Made = append(j.content.Made, what)
+	return j.save()
+}
+
+// notMade strikes out what turned out to be somebody else's.
+func (j *journal) notMade(what string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.content.Made = slices.DeleteFunc(j.content.Made, func(made string) bool { return made == what })
+	return j.save()
+}
+
+// made tells whether the operation has noted a thing as its own.
+func (j *journal) made(what string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Contains(j.content.Made, what)
+}
+
+// remove ends the operation. A journal that was never begun is none.
+func (j *journal) remove() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.begun {
+		return nil
+	}
+	j.begun = false
+	return j.home.RemoveJournal(j.box)
+}
+
+func (j *journal) save() error { return j.home.SaveJournal(j.box, &j.content) }

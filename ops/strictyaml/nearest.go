@@ -1,0 +1,48 @@
+package strictyaml
+
+import "strings"
+
+// nearest returns the known key that a misspelt one was most likely meant to be, or "". Two edits are a misspelling in a
+// word of five letters or more, one in a shorter word; the beginning of a key is taken for that key.
+func nearest(key string, known []string) string {
+	const longest = 40
+	word := strings.ReplaceAll(strings.ToLower(key), "-", "_")
+	if word == "" || len(word) > longest {
+		return ""
+	}
+	best, least := "", 3
+	for _, k := range known {
+		d := edits(word, k)
+		if len(word) > 2 && strings.HasPrefix(k, word) {
+			d = min(d, 1)
+		}
+		if d < least && (d < 2 || len(word) > 4) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// edits counts the letters to insert, remove, replace or swap with their neighbour that make a into b.
+func edits(a, b string) int {
+	var before, last []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last, row = last, row, make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := last[j]
+			if a[i] != b[j] {
+				replace++
+			}
+			row[j+1] = min(replace, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
