@@ -72,10 +72,13 @@ func (f *first) machine(p page, s *state, w, h int) []string {
 		lines = append(lines, " "+line)
 	}
 	head := p.Title.Render("this machine")
-	if !c.working() && len(c.all) > 0 && !c.bad() && c.count(ops.Warn) == 0 {
-		head += p.Good.Render("  ✓ has all it needs")
-	} else {
+	switch warnings := c.count(ops.Warn); {
+	case c.working() || len(c.all) == 0 || c.bad():
 		head += c.title(p)
+	case warnings > 0:
+		head += p.Good.Render("  ✓ has all it needs") + p.Warn.Render("  ! "+widget.Count(warnings, "warning"))
+	default:
+		head += p.Good.Render("  ✓ has all it needs")
 	}
 	return p.Ruled(head, w, max(0, min(h, len(lines)+1)), lines)
 }
