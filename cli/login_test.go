@@ -181,6 +181,16 @@ func TestLoginOneStep(t *testing.T) {
 	tm.Type(endOfInput, "hermes-box: codex login --device-auth ended with status 1", "hint: hermes-box login codex")
 	ends(t, tm, 1)
 
+	// It does not begin while the clock of the box is an hour behind: what it gets would not be valid.
+	inject(t, m.machine, "clock-skew")
+	tm = ttytest.Start(t, m.cmd("", "login", "codex"), 80, 24)
+	tm.Shows("behind this machine's: signing in would", "hint: hermes-box exec -- sudo systemctl restart systemd-timesyncd")
+	ends(t, tm, 1)
+	if strings.Contains(tm.Output(), "Press enter when it is done:") {
+		t.Error("the sign-in began")
+	}
+	heal(t, m.machine, "clock-skew")
+
 	out, stderr, err := m.run("login", "executor")
 	if want := m.portal + "\n◦ Executor's portal            to do  nothing connected yet\n"; err != nil || out != want {
 		t.Errorf("%v %s%s", err, out, stderr)

@@ -57,7 +57,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("%s %s", p.yellow("!"), st.LockError)
 	}
 	if st.Seen != nil {
-		p.line("%s", p.dim("as last seen "+age(now.Sub(*st.Seen))+" ago:"))
+		p.line("%s", p.dim("as last seen "+ago(*st.Seen, now)+":"))
 	}
 	if st.State == "absent" && st.Guest == nil && st.Underway == nil {
 		p.line("hermes-box create makes it")
@@ -81,6 +81,30 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	if st.State != "absent" {
 		p.line("  ports  executor %d   dashboard %d", st.Ports.Executor, st.Ports.Dashboard)
 	}
+	if skew := ops.SkewText(time.Duration(st.Skew * float64(time.Second))); skew != "" {
+		p.line("%s the clock of the box is %s this machine's", p.yellow("!"), skew)
+		p.line("  %s", p.dim("→ "+ops.ClockRepair))
+	}
+	for _, port := range st.Forwards {
+		if portMatters(st, port) {
+			p.line("%s %s", p.yellow("!"), port.Problem())
+			p.line("  %s", p.dim("→ "+port.Repair()))
+		}
+	}
+}
+
+// portMatters tells whether the problem of a port is news: of a box that is off only one that the next start would have,
+// of one that comes up none that the components tell already.
+func portMatters(st *ops.Status, port ops.Port) bool {
+	switch port.State {
+	case ops.PortTaken:
+		return true
+	case ops.PortNotForwarded:
+		return st.Live
+	case ops.PortNotListening:
+		return st.Live && st.State == "running"
+	}
+	return false
 }
 
 // components is the list at the end of create.
@@ -112,7 +136,17 @@ func usage(u protocol.Usage) string {
 	return fmt.Sprintf("%.1f/%.1f GiB", float64(u.Used)/(1<<30), float64(u.Total)/(1<<30))
 }
 
+// ago says when something was seen. A time in the future is told as one: a clock has been set back since.
+func ago(at, now time.Time) string {
+	if at.After(now.Add(time.Second)) {
+		return "at " + at.Local().Format(time.DateTime) + ", which this machine's clock has yet to reach"
+	}
+	return age(now.Sub(at)) + " ago"
+}
+
+// age writes a duration in its two largest units; one below zero is none.
 func age(d time.Duration) string {
+	d = max(d, 0)
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))

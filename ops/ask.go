@@ -61,7 +61,10 @@ func noHelper(verb string, err error, stderr string) error {
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) && (exit.Status == 127 || exit.Status == 126) {
 		return fault.New(fault.HealthFailed, "the box has no helper to answer %q", verb).
-			Hint("hermes-box doctor")
+			Hint("hermes-box start puts it there")
+	}
+	if exit != nil && exit.Status == 2 { // it does not know the verb
+		return otherVersion(0)
 	}
 	if said := lastLines(strings.TrimSpace(stderr), 3); said != "" {
 		return fault.New(fault.ExternalFailed, "%s in the box: %w: %s", verb, err, said)
@@ -91,8 +94,8 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 			if cut {
 				return errNoAnswer
 			}
-			return fault.New(fault.ExternalFailed, "the helper in the box speaks another language: %w", err).
-				Hint("hermes-box and the box are of different versions")
+			return fault.New(fault.ExternalFailed, "the answer of the helper in the box: %w", err).
+				Hint("hermes-box start replaces the helper of another version")
 		}
 		switch {
 		case m.Event != nil:
@@ -104,14 +107,30 @@ func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
 			sanitize.Value(m.Error)
 			return guestError(m.Error)
 		default:
-			if result == nil {
-				return nil
-			}
-			err := json.Unmarshal(m.Result, result)
-			sanitize.Value(result)
-			return err
+			return readResult(m.Result, result)
 		}
 	}
+}
+
+// readResult decodes a result. One that says that it is of another version, or has fields that this version does not
+// know, is refused.
+func readResult(data json.RawMessage, result any) error {
+	if result == nil {
+		return nil
+	}
+	var of struct{ Protocol int }
+	_ = json.Unmarshal(data, &of)
+	if of.Protocol != 0 && of.Protocol != protocol.Version {
+		return otherVersion(of.Protocol)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(result); err != nil {
+		return fault.New(fault.ExternalFailed, "the answer of the helper in the box: %w", err).
+			Hint("hermes-box start replaces the helper of another version")
+	}
+	sanitize.Value(result)
+	return nil
 }
 
 // maxAnswer is far more than the helper has to say in a line, bytes.

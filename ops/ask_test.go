@@ -18,8 +18,10 @@ func TestReadAnswer(t *testing.T) {
 		{"error that says where itself", event + `{"error":{"code":"health_failed","message":"hermes: smoke: no","component":"hermes","phase":"smoke"}}` + "\n", "hermes: smoke: no"},
 		{"nothing", "", "no answer"},
 		{"events alone", event, "no answer"},
-		{"noise", "motd\n", "another language"},
-		{"a field of another version", `{"result":{},"more":1}` + "\n", "another language"},
+		{"noise", "motd\n", "the answer of the helper"},
+		{"a field of another version", `{"result":{},"more":1}` + "\n", "the answer of the helper"},
+		{"a result with a field of another version", `{"result":{"stopped":[],"more":1}}` + "\n", "the answer of the helper"},
+		{"a result of another version", `{"result":{"protocol":1,"more":1}}` + "\n", "another version's helper"},
 		{"half a line", event + `{"resu`, "no answer"},
 	} {
 		var q protocol.Quiesced

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"hermes-box/limactl"
 )
 
 // Diagnosis is all that doctor looked at.
@@ -64,7 +66,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return d
 	}
-	for _, p := range append(b.hostProbes(), probe{"disk", "data disk of the host", b.checkDisk}) {
+	for _, p := range append(b.hostProbes(), probe{"disk", "data disk of the host", b.checkDisk}, probe{"ports", "ports", b.checkPortsKept}) {
 		run(p)
 	}
 	in := insideChecks{Box: b}
@@ -102,6 +104,16 @@ func (b *Box) checkUnderway(context.Context) Check {
 		return warn(u.String(), u.Repair)
 	}
 	return fail(u.String(), u.Repair)
+}
+
+// checkPortsKept looks whether another program listens on a port of the box.
+func (b *Box) checkPortsKept(context.Context) Check {
+	for _, port := range []int{b.Ports().Executor, b.Ports().Dashboard} {
+		if l := limactl.Answering(limactl.Listeners(port), limactl.Loopback); l != nil && b.foreign(*l) {
+			return fail(fmt.Sprintf("port %d of this machine is held by %s, not by the box", port, l), "stop that program, then hermes-box stop and hermes-box start")
+		}
+	}
+	return pass(fmt.Sprintf("%d and %d are held by no other program", b.Ports().Executor, b.Ports().Dashboard))
 }
 
 func (b *Box) checkDisk(ctx context.Context) Check {

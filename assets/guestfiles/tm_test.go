@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whoever attaches to a box whose data disk is not in its place sees that all the while, and no more once it is.
+// The status bar warns while the data disk is not mounted, and no longer than that.
 func TestTmTellsOfALostDataDisk(t *testing.T) {
 	tmux, err := exec.LookPath("tmux")
 	if err != nil {

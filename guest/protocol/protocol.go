@@ -10,7 +10,7 @@ package protocol
 import "encoding/json"
 
 // Version is raised with every change to this package. Host and helper must agree exactly.
-const Version = 3
+const Version = 4
 
 // Paths inside the guest that both sides name.
 const (
@@ -282,7 +282,9 @@ type ComponentStatus struct {
 	Applied  string `json:"applied,omitempty"`
 	Previous string `json:"previous,omitempty"`
 	State    string `json:"state"`
-	Detail   string `json:"detail,omitempty"`  // why, in a few words
-	Service  string `json:"service,omitempty"` // active, activating, inactive, failed; empty without a service
-	Since    int64  `json:"since,omitempty"`   // seconds the service has been up
+	Detail   string `json:"detail,omitempty"`   // why, in a few words
+	Service  string `json:"service,omitempty"`  // active, activating, inactive, failed; empty without a service
+	Since    int64  `json:"since,omitempty"`    // seconds the service has been up
+	GivenUp  bool   `json:"given_up,omitempty"` // failed for good: systemd has given up on its service, or restarts it in vain
+	Log      string `json:"log,omitempty"`      // the last lines of its service's log, if GivenUp
 }
