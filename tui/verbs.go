@@ -61,7 +61,9 @@ func verbOf(operation string) verb {
 }
 
 // run runs the operation on a box.
-func (v verb) run(ctx context.Context, b Box, sink ops.Sink) error { return b.Do(ctx, v.Name, v.force, sink) }
+func (v verb) run(ctx context.Context, b Box, sink ops.Sink) error {
+	return b.Do(ctx, v.Name, v.force, sink)
+}
 
 // doneText is what to say when it went well.
 func (v verb) doneText(box string) string {
