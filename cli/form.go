@@ -12,6 +12,8 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
+
+	"hermes-box/tui/widget"
 )
 
 // errLeft is a person leaving a form: by esc, by ctrl-c, or by the end of the input.
@@ -22,7 +24,7 @@ func accessible() bool { return os.Getenv("ACCESSIBLE") != "" || os.Getenv("TERM
 
 // ask puts one question on the terminal. In accessible mode only the title and the options are read out, so what
 // explains them has to have been printed before.
-func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error {
+func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
 	keys := huh.NewDefaultKeyMap()
 	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "esc"))
 	// The lists are short and are not filtered: where the keys stand, that one's place is for esc, which the form hears first.
@@ -35,12 +37,12 @@ func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error 
 	}
 	// Left or answered, the program ends the same way: the form is wiped, and no key of the next one is lost in it.
 	form.SubmitCmd, form.CancelCmd = tea.Quit, tea.Quit
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out), tea.WithoutSignalHandler(), // signals end ctx
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out.Writer), tea.WithoutSignalHandler(), // signals end ctx
 		tea.WithFilter(sizeUnasked)}
 	if !a.colored(out) {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	_, err := tea.NewProgram(asked{form.WithTheme(huh.ThemeFunc(theme)), question}, options...).Run()
+	_, err := tea.NewProgram(asked{form.WithTheme(huh.ThemeFunc(theme)), question, out.ascii}, options...).Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -63,6 +65,7 @@ func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
 type asked struct {
 	*huh.Form
 	question huh.Field
+	ascii    bool
 }
 
 func (f asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -73,7 +76,13 @@ func (f asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return f, cmd
 }
 
-func (f asked) View() tea.View { return tea.NewView(f.Form.View()) }
+func (f asked) View() tea.View {
+	text := f.Form.View()
+	if f.ascii {
+		text = widget.ToASCII(text)
+	}
+	return tea.NewView(text)
+}
 
 // askInLines asks and is answered in plain lines.
 func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field) error {

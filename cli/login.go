@@ -137,7 +137,7 @@ func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal boo
 func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 	switch {
 	case step.URL != "":
-		fmt.Fprintln(a.stdout, step.URL)
+		fmt.Fprintln(a.out, step.URL)
 		a.browse(step.URL)
 		return nil
 	case step.Setup != "":
@@ -163,7 +163,7 @@ func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
-		fmt.Fprintln(a.stderr) // it may have ended within a line
+		fmt.Fprintln(a.errs) // it may have ended within a line
 		return fault.New(fault.ExternalFailed, "%s ended with status %d", strings.Join(step.Command, " "), exit.ExitCode()).
 			Hint("hermes-box login %s", step.ID)
 	}

@@ -58,16 +58,16 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 			if a.follows = follow; follow {
 				ctx = whileRead(ctx, a.stdout)
 			}
-			shown := &keeper{Writer: a.stdout}
 			if raw {
-				err = b.Logs(ctx, source, lines, follow, shown)
+				a.out.ascii = false
+				err = b.Logs(ctx, source, lines, follow, a.out)
 			} else {
-				out := &lineWriter{out: shown, render: a.logLine(source)}
+				out := &lineWriter{out: a.out, render: a.logLine(source)}
 				if err = b.Logs(ctx, source, lines, follow, out); err == nil {
 					err = out.flush()
 				}
 			}
-			if err == nil && shown.written == 0 {
+			if err == nil && a.out.written == 0 {
 				a.note("the log is empty")
 			}
 			if cause := context.Cause(ctx); errors.Is(cause, syscall.EPIPE) {

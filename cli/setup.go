@@ -88,7 +88,7 @@ func (a *app) askToken(ctx context.Context) (string, error) {
 			}
 			return nil
 		})
-	switch err := a.ask(ctx, a.stderr, question); {
+	switch err := a.ask(ctx, a.errs, question); {
 	case errors.Is(err, errLeft):
 		return "", fault.New(fault.Interrupted, "no token was given").Hint("%s", ops.ShowToken)
 	case err != nil:

@@ -58,7 +58,7 @@ func (a *app) chooseSignIn(ctx context.Context, b *ops.Box, steps signIns, at st
 	}
 	options = append(options, huh.NewOption("  Look again", again), huh.NewOption("  Leave", leave))
 	title := fmt.Sprintf("Sign in to box %s: %d of %d done", b.Name(), steps.Done, len(steps.Steps))
-	return choice, a.ask(ctx, a.stdout, huh.NewSelect[string]().Title(title).
+	return choice, a.ask(ctx, a.out, huh.NewSelect[string]().Title(title).
 		Description("In any order; esc leaves. Come back any day: the box is asked each time.\n").Options(options...).Value(&choice))
 }
 
@@ -89,23 +89,23 @@ func (a *app) signInCard(ctx context.Context, b *ops.Box, steps signIns, id stri
 			return "", err
 		}
 		if s := only(steps, id).Steps[0]; choice == run && s.Done {
-			p := &printer{style: style{a.colored(a.stdout)}}
-			fmt.Fprintln(a.stdout, signInLine(p.style, s))
+			p := &printer{style: style{a.colored(a.out)}}
+			fmt.Fprintln(a.out, signInLine(p.style, s))
 			return next(steps, id), nil
 		}
 	}
 }
 
 func (a *app) askCard(ctx context.Context, step ops.SignIn, choice *string) error {
-	text := wrapped(a.typed(cardText(step)), a.stdout)
+	text := wrapped(a.typed(cardText(step)), a.out)
 	if accessible() { // a form reads out no description
-		fmt.Fprintln(a.stdout, text)
+		fmt.Fprintln(a.out, text)
 	}
 	does := "Run it here"
 	if step.URL != "" {
 		does = "Open it in the browser"
 	}
-	return a.ask(ctx, a.stdout, huh.NewSelect[string]().Title(signInLine(style{}, step)).Description(text).Value(choice).Options(
+	return a.ask(ctx, a.out, huh.NewSelect[string]().Title(signInLine(style{}, step)).Description(text).Value(choice).Options(
 		huh.NewOption(does, run), huh.NewOption("Skip", skip), huh.NewOption("Check again", again)))
 }
 

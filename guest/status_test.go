@@ -72,7 +72,7 @@ func TestStatusOfBroken(t *testing.T) {
 	if !strings.Contains(s.DataProblem, "nothing is mounted at /data") || s.DataUUID != "" || s.Data.Total != 0 {
 		t.Errorf("data: %q %q %+v", s.DataProblem, s.DataUUID, s.Data)
 	}
-	if !strings.Contains(s.Journal, "cannot be read") {
+	if !strings.Contains(s.Journal, "journal.json is damaged") {
 		t.Errorf("journal: %q", s.Journal)
 	}
 	if s.Lock != "" || !strings.Contains(s.LockProblem, "cannot be read") {
