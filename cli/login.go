@@ -34,7 +34,7 @@ ACCESSIBLE=1 asks line by line, for screen readers.`,
 		Example: "  hermes-box login\n  hermes-box login codex\n  hermes-box login --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				if err := ops.KnownSignIn(args[0]); err != nil {
+				if err := oneOf(cmd, "step", args[0], ops.SignInIDs()); err != nil {
 					return err
 				}
 			}

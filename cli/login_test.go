@@ -69,7 +69,7 @@ func TestLoginRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"login nobody", 2, `nothing to sign in to is called "nobody"`},
+		{"login nobody", 2, `login: there is no step "nobody"`},
 		{"login claude codex", 2, `login does not take "codex"`},
 		{"login claude", 2, "hint: run it in one: hermes-box exec -t -- claude auth login"},
 		{"login token", 2, "hint: hermes-box setup executor --token-stdin"},
