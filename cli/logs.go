@@ -42,6 +42,9 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 			if len(args) == 1 {
 				source = args[0]
 			}
+			if err := oneOf(cmd, "log", source, ops.LogSources); err != nil {
+				return err
+			}
 			switch {
 			case lines < 1:
 				return fault.New(fault.InvalidInput, "--lines %d: at least 1", lines).Hint("hermes-box logs --lines 100")
