@@ -3,15 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
-	"hermes-box/ops/fault"
 	"hermes-box/tui"
 	"hermes-box/tui/widget"
 )
@@ -166,62 +163,4 @@ func age(d time.Duration) string {
 		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
-}
-
-func (a *app) doctor() *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", GroupID: "look", Args: cobra.NoArgs,
-		Short: "check this machine and the box, with evidence and repairs",
-		Long:  "Check this machine and the box. Nothing is changed. Each check tells what was found; each failure also what\nto type. The exit status is 0 only if every check could be made and none failed: what could not be looked at\nis not known to be good.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.lookAtBox()
-			if err != nil {
-				return err
-			}
-			s := style{a.colored(a.stdout)}
-			seen := func() {}
-			d := b.Doctor(cmd.Context(), func(c ops.Check) {
-				seen()
-				if seen = func() {}; c.Verdict == ops.Looking {
-					seen = a.meanwhile("looking at: " + c.Title)
-				} else if sanitize.Value(&c); !a.json {
-					fmt.Fprint(a.stdout, a.typed(checkText(s, c)))
-				}
-			})
-			if err := cmd.Context().Err(); err != nil {
-				return err
-			}
-			if d.Failed+d.Unknown > 0 {
-				return fault.New(fault.HealthFailed, "%s", verdict(d)).Hint("the repair stands under each of them").
-					Detail("checks", d.Checks).Detail("failed", d.Failed).Detail("unknown", d.Unknown)
-			}
-			return a.result("doctor", d, func(*printer) {})
-		},
-	}
-}
-
-// verdict counts what is not well: what was found bad apart from what could not be looked at.
-func verdict(d *ops.Diagnosis) string {
-	var parts []string
-	if d.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", d.Failed))
-	}
-	if d.Unknown > 0 {
-		parts = append(parts, fmt.Sprintf("%d could not be looked at", d.Unknown))
-	}
-	all := "1 check"
-	if n := len(d.Checks); n != 1 {
-		all = fmt.Sprintf("%d checks", n)
-	}
-	return all + ": " + strings.Join(parts, ", ")
-}
-
-func checkText(s style, c ops.Check) string {
-	sign := tui.SignOfVerdict(c.Verdict)
-	glyph := s.sign(sign) + strings.Repeat(" ", len("unknown")-len(sign.Word))
-	text := fmt.Sprintf("%s %-24s %s\n", glyph, c.Title, c.Evidence)
-	if c.Repair != "" && c.Verdict != ops.Pass {
-		text += strings.Repeat(" ", 35) + s.dim("→ "+c.Repair) + "\n"
-	}
-	return text
 }
