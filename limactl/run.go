@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hermes-box/internal/sanitize"
+	"hermes-box/limactl/ssh"
 	"hermes-box/limactl/child"
 )
 
@@ -85,7 +86,7 @@ func (c *Client) log(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr
 	if cmd.ProcessState != nil {
 		status = cmd.ProcessState.ExitCode()
 	}
-	c.config.Log(Command{Args: cmd.Args, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
+	c.config.Log(Command{Args: cmd.Args, Inside: ssh.NameOf(ctx), Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
 }
 
 // bounded keeps what is written to it, up to maxOutput; then it tells.
