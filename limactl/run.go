@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"hermes-box/internal/sanitize"
-	"hermes-box/limactl/ssh"
 	"hermes-box/limactl/child"
+	"hermes-box/limactl/ssh"
 )
 
 // maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
