@@ -31,6 +31,7 @@ type app struct {
 	configFlag          string
 	json, events, quiet bool
 	ascii               bool
+	screen              *screen // of the sign-in; nil: there is none
 	color               string
 	demo                bool
 	mirrors             []string // of create

@@ -59,7 +59,7 @@ func digestOf(text string) string {
 func TestSendSendsWhatTheGuestLacks(t *testing.T) {
 	const script = `#!/bin/sh
 case $1 in
-hello) printf '{"result":{"protocol":%d,"helper":"sha256:%s","arch":"","boot_id":"","bootstrapped":true,"objects":["%s"]}}\n' $(cat $DIR/protocol) $(sha256sum <$0 | cut -d' ' -f1) $(cat $DIR/has) ;;
+hello) printf '{"result":{"protocol":%d,"helper":"sha256:%s","objects":["%s"]}}\n' $(cat $DIR/protocol) $(sha256sum <$0 | cut -d' ' -f1) $(cat $DIR/has) ;;
 receive) tar t >>$DIR/received; echo '{"result":{"objects":1,"bytes":1}}' ;;
 esac
 `
@@ -103,7 +103,7 @@ esac
 func TestHelperOfAnotherVersionIsReplaced(t *testing.T) {
 	const script = `#!/bin/sh
 case $1 in
-hello) printf '{"result":{"protocol":%s,"helper":"sha256:%s","arch":"","boot_id":"","bootstrapped":true,"objects":[]}}\n' ` + "VERSION" + ` $(sha256sum <$0 | cut -d' ' -f1) ;;
+hello) printf '{"result":{"protocol":%s,"helper":"sha256:%s","objects":[]}}\n' ` + "VERSION" + ` $(sha256sum <$0 | cut -d' ' -f1) ;;
 signed-in) echo '{"result":{"sign_ins":[]}}' ;;
 esac
 `
