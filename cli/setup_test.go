@@ -76,7 +76,7 @@ func TestSetupExecutorRefuses(t *testing.T) {
 	refused(wrong, 1, "hermes-box: executor does not accept this token\nhint: hermes-box exec -- sudo cat")
 	m.nowhere(wrong)
 	for _, text := range []string{"\n", m.token + "\n" + m.token, "$(reboot)"} {
-		refused(text, 2, "that is no token")
+		refused(text, 2, "this is not a token")
 	}
 	inject(t, m.machine, "extra-tool")
 	m.must("stop", "--quiet")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -161,6 +162,21 @@ func (b *Box) deadPort(ctx context.Context, service string, guest *protocol.Stat
 		}
 	}
 	return PortNotListening
+}
+
+// deadForwards says in one line which services of a running box cannot be reached on this machine, and what still works; ""
+// if all can. A service that is not up is no matter of its forward.
+func deadForwards(ports []Port) string {
+	var dead []string
+	for _, p := range ports {
+		if p.State == PortTaken || p.State == PortNotForwarded {
+			dead = append(dead, fmt.Sprintf("%s (port %d)", p.Service, p.Port))
+		}
+	}
+	if len(dead) == 0 {
+		return ""
+	}
+	return "not forwarded to this machine: " + strings.Join(dead, ", ") + "; ssh, exec, logs and login work"
 }
 
 // portOf checks one port of a box that should run; the error says what is wrong with it. look returns the status of the

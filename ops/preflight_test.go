@@ -28,7 +28,7 @@ func TestASmallMachineIsToldAndNotRefused(t *testing.T) {
 	}
 	// This machine is looked at for real: nothing has so many CPUs.
 	b := &Box{Config: &config.Config{Path: "/c.yaml", VM: config.VM{CPUs: 1 << 20, Memory: 1 << 60}}}
-	if c := b.checkMachine(t.Context()); c.Verdict != Warn || !strings.Contains(c.Evidence, "CPUs") || !strings.Contains(c.Evidence, "are free here") {
+	if c := b.checkMachine(t.Context()); c.Verdict != Warn || !strings.Contains(c.Evidence, "CPUs") || !strings.Contains(c.Evidence, "are free") {
 		t.Errorf("%+v", c)
 	}
 }
