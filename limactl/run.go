@@ -13,6 +13,7 @@ import (
 
 	"hermes-box/internal/sanitize"
 	"hermes-box/limactl/child"
+	"hermes-box/limactl/ssh"
 )
 
 // maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
@@ -85,7 +86,7 @@ func (c *Client) log(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr
 	if cmd.ProcessState != nil {
 		status = cmd.ProcessState.ExitCode()
 	}
-	c.config.Log(Command{Args: cmd.Args, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
+	c.config.Log(Command{Args: cmd.Args, Inside: ssh.NameOf(ctx), Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
 }
 
 // bounded keeps what is written to it, up to maxOutput; then it tells.

@@ -43,7 +43,7 @@ func (b *Box) askStream(ctx context.Context, verb string, stdin io.Reader, resul
 		answer <- err
 	}()
 	var stderr tail
-	runErr := b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{Args: args, Stdin: stdin, Stdout: in, Stderr: &stderr})
+	runErr := b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{Args: args, Name: helperName(verb), Stdin: stdin, Stdout: in, Stderr: &stderr})
 	in.Close()
 	err := <-answer
 	if ctx.Err() != nil {
@@ -54,6 +54,9 @@ func (b *Box) askStream(ctx context.Context, verb string, stdin io.Reader, resul
 	}
 	return err
 }
+
+// helperName is what the command log calls a verb of the helper.
+func helperName(verb string) string { return "helper " + verb }
 
 var errNoAnswer = errors.New("the helper in the box gave no answer")
 
@@ -212,7 +215,7 @@ func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.
 	}
 	var stderr tail
 	err = b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{
-		Args:  []string{"sudo", "-n", protocol.HelperPath, protocol.VerbLogs},
+		Args: []string{"sudo", "-n", protocol.HelperPath, protocol.VerbLogs}, Name: helperName(protocol.VerbLogs),
 		Stdin: bytes.NewReader(data), Stdout: out, Stderr: &stderr,
 	})
 	if err != nil && ctx.Err() == nil {

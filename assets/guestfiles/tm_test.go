@@ -9,7 +9,7 @@ import (
 )
 
 // The status bar warns while the data disk is not mounted, and no longer than that.
-func TestTmTellsOfALostDataDisk(t *testing.T) {
+func TestTmWarnsWithoutDataDisk(t *testing.T) {
 	tmux, err := exec.LookPath("tmux")
 	if err != nil {
 		t.Skip("tmux is not here")
@@ -39,7 +39,7 @@ func TestTmTellsOfALostDataDisk(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := bar(); !strings.Contains(got, "status-style bg=red") || !strings.Contains(got, "the data disk is not here") {
+	if got := bar(); !strings.Contains(got, "status-style bg=red") || !strings.Contains(got, "the data disk is not mounted") {
 		t.Errorf("without the data disk the bar is\n%s", got)
 	}
 	script("mounted", "")

@@ -1,8 +1,7 @@
 //go:build linux
 
-// Command hermes-box-guest is the helper inside the guest: the verbs of package protocol over a real machine.
-// It is static, carried by the host binary, and does nothing that the host did not ask for but the two things
-// systemd runs it for: recover at boot, and executor-prestart.
+// Command hermes-box-guest is the helper inside the guest. It answers the verbs of package protocol. It is static and carried
+// by the host binary. systemd runs it too: recover at boot, and executor-prestart before executor.service starts.
 package main
 
 import (
@@ -15,6 +14,6 @@ import (
 )
 
 func main() {
-	os.Setenv("PATH", machine.SearchPath) // sudo, sshd and systemd each have their own idea
+	os.Setenv("PATH", machine.SearchPath) // sudo, sshd and systemd each set another one
 	os.Exit(serve.Main(os.Args[1:], &guest.Guest{Tree: durable.Tree{Root: "/"}, Machine: machine.New()}, os.Geteuid() == 0))
 }

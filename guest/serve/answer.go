@@ -14,8 +14,8 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// answer writes the messages of one verb: events as they come, then one result or error. What cannot be
-// written is dropped: the reader is gone, and untilClosed ends the verb.
+// answer writes the messages of one verb: events, then one result or error. A message that cannot be written is dropped: the
+// reader is gone, and untilClosed ends the verb.
 type answer struct {
 	mu  sync.Mutex
 	enc *json.Encoder
@@ -43,17 +43,17 @@ func (a *answer) result(v any) error {
 	return a.send(protocol.Message{Result: data})
 }
 
-func (a *answer) fail(err error) { _ = a.send(protocol.Message{Error: named(err)}) }
+func (a *answer) fail(err error) { _ = a.send(protocol.Message{Error: protocolError(err)}) }
 
-// named gives an error its code, and the output of the program that failed.
-func named(err error) *protocol.Error {
+// protocolError converts an error: it gets a code, and the output of the program that failed.
+func protocolError(err error) *protocol.Error {
 	var e protocol.Error
 	var known *protocol.Error
 	var exit *machine.ExitError
 	switch {
 	case errors.As(err, &known):
 		e = *known
-		e.Message = err.Error() // with what was wrapped around it
+		e.Message = err.Error() // including what wraps it
 	case errors.Is(err, context.Canceled):
 		e = protocol.Error{Code: "interrupted", Message: "interrupted"}
 	default:
@@ -65,10 +65,10 @@ func named(err error) *protocol.Error {
 	return &e
 }
 
-// untilClosed calls gone when nobody reads out any more: the ssh connection is closed, whose end sshd does not
-// tell by a signal. Standard input says nothing, for the host closes it behind the request.
+// untilClosed calls gone when nobody reads out any more, because the ssh connection was closed: sshd sends no signal then.
+// Standard input cannot be watched, because the host closes it after the request.
 func untilClosed(out *os.File, gone func()) {
-	fds := []unix.PollFd{{Fd: int32(out.Fd())}} // no event asked for: only error and hang-up are reported
+	fds := []unix.PollFd{{Fd: int32(out.Fd())}} // with no events requested, poll reports errors and hang-ups
 	for {
 		_, err := unix.Poll(fds, -1)
 		if errors.Is(err, unix.EINTR) {

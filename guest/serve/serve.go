@@ -1,5 +1,5 @@
-// Package serve answers the verbs of package protocol over a machine: the whole of the helper but which machine it
-// is on. The static helper serves the real one, the rehearsal machine's helper a simulated one.
+// Package serve answers the verbs of package protocol: it is the helper for any machine. The static helper serves the real
+// machine, the helper of the rehearsal machine a simulated one.
 package serve
 
 import (
@@ -15,12 +15,11 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Main is a whole process of the helper: it does the verb in args over the standard streams, until it is done, a
-// signal comes or nobody reads the answer any more, and returns the exit status. root says whether verbs that change
-// the machine may.
+// Main runs the verb in args over the standard streams and returns the exit status. It ends early on a signal, and when
+// nobody reads the answer any more. root is whether verbs that need root are allowed.
 func Main(args []string, g *guest.Guest, root bool) int {
-	syscall.Umask(0o022) // whatever sudo's is: agent must be able to read what is made for it
-	// A closed pipe is an error of the write, not a death in the middle of a change.
+	syscall.Umask(0o022) // whatever the umask of sudo is, the agent user must be able to read what is made for it
+	// A write to a closed pipe is an error, and does not kill the process in the middle of a change.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
@@ -30,7 +29,7 @@ func Main(args []string, g *guest.Guest, root bool) int {
 	return run(ctx, args, os.Stdin, os.Stdout, os.Stderr, g, root)
 }
 
-// run does one verb and returns the exit status: 0, 1 for a failure that stdout tells, 2 for a call that is none.
+// run does one verb and returns the exit status: 0; 1 for a failure, which is on stdout; 2 for an unknown verb.
 func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr *os.File, g *guest.Guest, root bool) (status int) {
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "usage: hermes-box-guest VERB")
@@ -40,7 +39,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr *os.
 	case "version":
 		fmt.Fprintf(stdout, "hermes-box-guest, protocol %d\n", protocol.Version)
 		return 0
-	case "executor-prestart": // systemd's: what it says goes to the journal
+	case "executor-prestart": // run by systemd: its output goes to the journal
 		if err := component.ExecutorPrestart(g.Tree); err != nil {
 			fmt.Fprintln(stderr, "executor-prestart:", err)
 			return 1
@@ -53,8 +52,8 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr *os.
 		return 2
 	}
 	a := newAnswer(stdout)
-	if told := g.Emit; told != nil {
-		g.Emit = func(e protocol.Event) { a.event(e); told(e) }
+	if also := g.Emit; also != nil {
+		g.Emit = func(e protocol.Event) { a.event(e); also(e) }
 	} else {
 		g.Emit = a.event
 	}

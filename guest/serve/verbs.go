@@ -11,10 +11,10 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// action does one thing and returns its result; nil if it has written stdout itself.
+// action does a verb and returns its result; nil if it has written stdout itself.
 type action func(ctx context.Context, g *guest.Guest, stdin io.Reader, stdout io.Writer) (any, error)
 
-// verb is one thing that can be asked for. One that needs root is refused without before anything is read or done.
+// verb is an action and whether it needs root. Without root it is refused before anything is read or done.
 type verb struct {
 	root bool
 	do   action
@@ -48,7 +48,7 @@ var verbs = map[string]verb{
 		return g.Apply(ctx, tx)
 	}),
 	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
-		// The services require this to succeed: on another disk than their own they stay down.
+		// The services require this verb to succeed: without their own data disk they do not start.
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
@@ -95,11 +95,11 @@ func asRoot(do action) verb { return verb{root: true, do: do} }
 
 func asAnyone(do action) verb { return verb{do: do} }
 
-// maxRequest is far above any transaction: six components with a hundred wheels are some 50 KiB.
+// maxRequest is far larger than any transaction: six components with a hundred wheels take some 50 KiB.
 const maxRequest = 8 << 20
 
-// decode reads the one JSON object of a request. Unknown fields, a second value, and anything cut short are
-// refused: host and helper are built together.
+// decode reads the one JSON object of a request. It refuses unknown fields, a second value and an incomplete one: host and
+// helper are built together.
 func decode(in io.Reader, into any) error {
 	invalid := func(err error) error {
 		return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("the request cannot be read: %v", err)}
@@ -114,7 +114,7 @@ func decode(in io.Reader, into any) error {
 		return invalid(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return invalid(errors.New("there is more behind the object"))
+		return invalid(errors.New("there is more after the object"))
 	}
 	return nil
 }

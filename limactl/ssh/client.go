@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -28,6 +29,23 @@ type Client struct {
 
 // Log is called after every run of ssh with its stderr and error, from any goroutine.
 type Log func(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr string, err error)
+
+type nameKey struct{}
+
+// named returns a context that tells the log what is run.
+func (e Exec) named(ctx context.Context) context.Context {
+	name := e.Name
+	if name == "" && len(e.Args) > 0 {
+		name = path.Base(e.Args[0])
+	}
+	return context.WithValue(ctx, nameKey{}, name)
+}
+
+// NameOf returns the name of the command that a run of ssh was for; empty if it ran none.
+func NameOf(ctx context.Context) string {
+	name, _ := ctx.Value(nameKey{}).(string)
+	return name
+}
 
 func (c *Client) connectLimit() time.Duration {
 	if c.Connect != 0 {

@@ -19,6 +19,7 @@ import (
 // Exec is one command to run inside. Stdin, Stdout and Stderr may be nil.
 type Exec struct {
 	Args   []string // the program, looked up in the remote PATH, and its arguments: any bytes but NUL
+	Name   string   // what the log calls the command; empty: its program. Arguments may be secret and are not logged
 	Env    []string // KEY=value, added to the remote environment
 	Dir    string   // remote; empty: the user's home
 	Stdin  io.Reader
@@ -39,6 +40,7 @@ const maxRemote = 128<<10 - 1
 // The connection shares Lima's ssh master. If that one hangs, as it does after the host has slept, it is dropped and
 // a fresh connection made; the command cannot run twice for that, as it starts only when told to.
 func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
+	ctx = e.named(ctx)
 	s, err := newSession(e)
 	if err != nil {
 		return err
