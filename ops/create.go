@@ -198,7 +198,7 @@ func (c *creation) verify(ctx context.Context, p *Progress) error {
 	}
 	status.Lock = "" // nobody who reads the result wants a copy of the file
 	c.result.Status = status
-	return c.forwarded(ctx)
+	return c.forwarded(ctx, status)
 }
 
 func (c *creation) finish(context.Context, *Progress) error {

@@ -93,22 +93,3 @@ func (b *Box) settleState(st *Status, s sight) {
 
 // gone tells whether the box has no VM any more.
 func gone(in limactl.Instance) bool { return in.State == limactl.Absent || in.Left }
-
-// deadForwards is the cause of a box that runs while its ports lead nowhere: what is wrong, what Lima reported of it at
-// boot, and what works all the same. Empty if the ports are well.
-func deadForwards(ports []Port, notes []string) string {
-	dead := 0
-	for _, p := range ports {
-		if p.State == PortNotForwarded {
-			dead++
-		}
-	}
-	if dead == 0 {
-		return ""
-	}
-	why := ""
-	if len(notes) > 0 {
-		why = " (Lima reported at boot: " + notes[0] + ")"
-	}
-	return "the forwarded ports do not lead into the box" + why + "; ssh, exec, logs and login work"
-}

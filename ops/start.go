@@ -32,7 +32,10 @@ func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 			return Plan{}, fault.New(fault.PreflightFailed, "box %q is degraded: %s", b.Name(), in.Cause).
 				Hint("hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
 		case in.State == limactl.Running:
-			if s, err := b.guestStatus(ctx); err == nil && sound(s) && b.leadsInto(ctx, s) {
+			if s, err := b.guestStatus(ctx); err == nil && sound(s) {
+				if dead := deadForwards(b.judgePorts(ctx, b.askPorts(ctx)(), s, false)); dead != "" {
+					return Plan{}, fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart")
+				}
 				result.Already, result.Status = true, s
 				b.remember(s)
 				return Plan{}, nil
@@ -48,12 +51,6 @@ func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 	}
 	b.reportDrift(result)
 	return result, nil
-}
-
-// leadsInto tells whether the port of Executor leads into a box that runs.
-func (b *Box) leadsInto(ctx context.Context, guest *protocol.Status) bool {
-	_, err := b.portOf(ctx, "executor", func() *protocol.Status { return guest })
-	return err == nil
 }
 
 // vm is the VM of a box that exists; an error where it is gone.
@@ -101,7 +98,7 @@ func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 			if result.Status, err = b.settle(ctx, p); err != nil {
 				return err
 			}
-			return b.forwarded(ctx)
+			return b.forwarded(ctx, result.Status)
 		}})
 }
 

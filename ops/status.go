@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
 )
 
 // Status is what is known of a box: as it is now, or as it was last seen.
@@ -86,8 +87,11 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 		st.Guest = brief(st.Guest)
 	}
 	st.Forwards = b.judgePorts(ctx, ports(), s.guest, off(s.vm) && s.guest == nil)
-	if st.Live && st.Cause == "" {
-		st.Cause = deadForwards(st.Forwards, s.vm.Notes)
+	if dead := deadForwards(st.Forwards); dead != "" && st.State == string(limactl.Running) {
+		if len(s.vm.Notes) > 0 {
+			dead += " (Lima reported at boot: " + s.vm.Notes[0] + ")"
+		}
+		st.State, st.Cause = string(limactl.Degraded), dead
 	}
 	return st, nil
 }

@@ -113,16 +113,6 @@ func TestTheGuestDecides(t *testing.T) {
 			t.Errorf("%s: %s, %q", name, st.State, st.Cause)
 		}
 	}
-	ports := []Port{{Service: "executor", Port: 1, State: PortNotForwarded}}
-	cause := deadForwards(ports, []string{"guest agent does not seem to be running"})
-	for _, want := range []string{"forwarded ports do not lead into the box", "guest agent does not seem", "ssh, exec, logs and login work"} {
-		if !strings.Contains(cause, want) {
-			t.Errorf("no %q in %q", want, cause)
-		}
-	}
-	if cause := deadForwards([]Port{{State: PortOK}, {State: PortNotListening}}, []string{"no guest agent"}); cause != "" {
-		t.Errorf("ports that lead into the box: %q", cause)
-	}
 }
 
 // The ports of a box are those it was made with, whatever the config says since; that it says otherwise is drift.

@@ -172,22 +172,28 @@ func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 	return &s, nil
 }
 
-// forwarded proves that Executor answers on host loopback: Lima only logs it when a forward cannot be made.
-func (b *Box) forwarded(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// forwardBound is the most that the port forwards may take to lead into a box that is well.
+const forwardBound = time.Minute
+
+// forwarded waits until the ports of this machine lead into the box, as status judges it. Lima only logs it when it cannot
+// forward a port.
+func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
+	ctx, cancel := context.WithTimeout(ctx, forwardBound)
 	defer cancel()
-	look := func() *protocol.Status {
-		guest, _ := b.guestStatus(ctx)
-		return guest
-	}
 	for {
-		port, err := b.portOf(ctx, "executor", look)
-		if err == nil || port.State == PortTaken { // its holder does not give it back while we wait
-			return err
+		ports := b.judgePorts(ctx, b.askPorts(ctx)(), guest, false)
+		dead := deadForwards(ports)
+		if dead == "" {
+			return nil
+		}
+		for _, p := range ports {
+			if p.State == PortTaken { // its holder does not give it back while we wait
+				return fault.New(fault.HealthFailed, "%s", p.Problem()).Hint("%s", p.Repair())
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart; hermes-box doctor checks everything")
 		case <-time.After(time.Second):
 		}
 	}

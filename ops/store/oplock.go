@@ -15,23 +15,22 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// OpLock is the right to change a box. The operating system gives it back when the process ends, however it
-// ends; what is written in the file only tells the loser who holds it.
+// OpLock is the lock for changing a box. The operating system releases it when the process ends; the content of the file
+// only names the holder.
 type OpLock struct {
 	f    *flock.Flock
 	path string // of the file that names the holder
 }
 
-// Holder is who is changing a box. Its fields are zero where it could not be read.
+// Holder is the process that is changing a box. Its fields are zero if they could not be read.
 type Holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Started time.Time `json:"started"`
 }
 
-// Lock takes the right to change a box for an operation; it waits no longer than another process may look at the lock.
-// Under it, what killed writers of the box's files have left beside them is removed. If another process has it, the
-// error is busy and names its pid, operation and start.
+// Lock locks a box for an operation, and waits only a moment. Temporary files of a killed process are removed. If another
+// process holds the lock, the error is busy and names its pid, operation and start.
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if !lockable(path) {
@@ -49,9 +48,9 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 	return l, nil
 }
 
-// LockForced is Lock for an operation that must work where nothing can be written. A lock that is there is taken as it
-// is; where there is none and none can be made, or something else has its name, nobody else can have it, and the
-// directory itself keeps two of these apart.
+// LockForced is Lock for an operation that must work if nothing can be written. An existing lock file is locked without
+// naming the holder. If there is none and none can be created, or something else has its name, no other process can hold
+// the lock; then the state directory is locked, so that only one forced operation runs.
 func (h Home) LockForced(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if l, err := h.Lock(box, operation); err == nil || fault.CodeOf(err) == fault.Busy {
@@ -85,16 +84,16 @@ func holder(operation string) []byte {
 	return me
 }
 
-// openFlags: nothing but the lock itself is opened, and a pipe in its place is not waited for.
+// openFlags open nothing through a link, and do not wait for a pipe.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
-// lockable tells whether path can be a lock: a link could lead to somebody's file, which would be written over.
+// lockable reports whether path can be a lock file: a link could lead to a file that would be overwritten.
 func lockable(path string) bool {
 	info, err := os.Lstat(path)
 	return err != nil || info.Mode().IsRegular()
 }
 
-// note writes who holds the lock into it. It is not renamed: the lock is on this very file.
+// note writes the holder into the lock file. It is not renamed, since the lock is on this very file.
 func note(path string, who []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC|openFlags, 0)
 	if err != nil {
@@ -104,11 +103,11 @@ func note(path string, who []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// lookTime is longer than Holder has the lock, so that a look at a box never makes a change of it fail.
+// lookTime is longer than Holder holds the lock, so that a status never makes an operation fail.
 const lookTime = 200 * time.Millisecond
 
-// Holder tells who is changing the box right now; nil if nobody is. A process that has taken the lock a moment ago may not
-// have noted yet that it has, and one that was killed may still be giving it back: both are waited for.
+// Holder returns the process that is changing the box now; nil if there is none. It waits a moment for a process that has
+// locked and not written its name yet, and for the system to release the lock of a killed process.
 func (h Home) Holder(box string) *Holder {
 	path := h.lock(box)
 	for deadline := time.Now().Add(lookTime); ; time.Sleep(lookTime / 40) {
@@ -120,12 +119,12 @@ func (h Home) Holder(box string) *Holder {
 			return who
 		}
 		if time.Now().After(deadline) {
-			return &Holder{} // somebody has it, who did not note it
+			return &Holder{} // a process that could not write its name
 		}
 	}
 }
 
-// held tells whether a process has the lock.
+// held reports whether a process holds the lock.
 func held(path string) bool {
 	if !lockable(path) {
 		return false
@@ -138,7 +137,7 @@ func held(path string) bool {
 	return !ok && err == nil
 }
 
-// alive tells whether a process is there, whoever it belongs to.
+// alive reports whether a process exists, whichever user it belongs to.
 func alive(pid int) bool {
 	err := unix.Kill(pid, 0)
 	return err == nil || errors.Is(err, unix.EPERM)
@@ -163,8 +162,8 @@ func busy(box, path string) error {
 		Detail("pid", who.PID).Detail("command", who.Command).Detail("started", who.Started)
 }
 
-// Unlock gives the right back. The file stays: removing it would let two processes hold two locks.
+// Unlock releases the lock. The file stays: removing it would let two processes hold two locks.
 func (l *OpLock) Unlock() error {
-	_ = note(l.path, nil) // so that nobody takes us for the next one who has it
+	_ = note(l.path, nil) // or the next holder could be taken for this one
 	return l.f.Unlock()
 }
