@@ -15,6 +15,9 @@ import (
 )
 
 func main() {
-	os.Setenv("PATH", machine.SearchPath) // sudo, sshd and systemd each have their own idea
-	os.Exit(serve.Main(os.Args[1:], &guest.Guest{Tree: durable.Tree{Root: "/"}, Machine: machine.New()}, os.Geteuid() == 0))
+	helper := serve.Helper{Root: os.Geteuid() == 0, Open: func() *guest.Guest {
+		os.Setenv("PATH", machine.SearchPath) // sudo, sshd and systemd each have their own idea
+		return &guest.Guest{Tree: durable.Tree{Root: "/"}, Machine: machine.New()}
+	}}
+	os.Exit(helper.Main(os.Args[1:]))
 }

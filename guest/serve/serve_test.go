@@ -48,7 +48,7 @@ func callAs(t *testing.T, root bool, g *guest.Guest, stdin string, args ...strin
 		t.Fatal(err)
 	}
 	files[0].Seek(0, io.SeekStart)
-	status = run(t.Context(), args, files[0], files[1], files[2], g, root)
+	status = Helper{Open: func() *guest.Guest { return g }, Root: root}.run(t.Context(), args, files[0], files[1], files[2])
 	text := func(f *os.File) string {
 		data, err := os.ReadFile(f.Name())
 		if err != nil {
