@@ -56,7 +56,7 @@ box: build lab
 	$(LAB) install
 	$(LAB) run -- ./e2e/box.sh
 
-# Ratios and times. CASE=Dashboard takes those of the dashboard alone, which need no VM.
+# Ratios and times. CASE=Dashboard measures the dashboard alone, without a VM; CASE=SSH status and attach on a kept box.
 bench: build $(if $(filter Dashboard,$(CASE)),,lab)
 	$(if $(filter Dashboard,$(CASE)),,$(LAB) run --) $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBench$(CASE) ./e2e -args -bench
 

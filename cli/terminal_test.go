@@ -54,7 +54,7 @@ func TestVMDiesUnderACommand(t *testing.T) {
 	drawing := ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", fullScreen), 100, 30)
 	drawing.Hears("[mu]drawing")
 	m.powerOff()
-	ssh.Shows("no VM is here", "connection to main lost", "hint: see whether it runs")
+	ssh.Shows("no VM is here", "connection to main lost", "hint: hermes-box status")
 	ends(t, ssh, 255)
 	for _, tm := range []*ttytest.Terminal{command, drawing} {
 		tm.Shows("connection to main lost")

@@ -32,30 +32,57 @@ func TestBench(t *testing.T) {
 	l.fresh(t)
 	defer l.fresh(t)
 	l.configure(t)
-	var rows [][4]string
-	row := func(path, ours, bare string, ratio float64) {
-		rows = append(rows, [4]string{path, ours, bare, fmt.Sprintf("%.2f", ratio)})
-	}
-
+	var rows benchTable
 	version, memory := l.versionCost(t)
-	rows = append(rows, [4]string{"version: wall time, peak memory", ms(version), fmt.Sprintf("%d MiB", memory>>20), ""})
+	rows.add("version: wall time, peak memory", ms(version), fmt.Sprintf("%d MiB", memory>>20), "")
 
 	cacheTime, curlTime, bytes := l.cacheCost(t)
-	row(fmt.Sprintf("cache: fetch and verify %d MiB against curl into sha256sum", bytes>>20), ms(cacheTime), ms(curlTime), ratio(cacheTime, curlTime))
+	rows.ratio(fmt.Sprintf("cache: fetch and verify %d MiB against curl into sha256sum", bytes>>20), ms, cacheTime, curlTime)
 
 	begun := time.Now()
 	l.must(t, "create") // artifacts that are not cached are fetched from loopback during the boot
 	createTime := time.Since(begun)
-	statusTime, sshTime := l.statusCost(t)
-	row("status against bare ssh true", ms(statusTime), ms(sshTime), ratio(statusTime, sshTime))
-	attachTime, tmuxTime := l.attachCost(t)
-	row("attach, to the first byte of tmux, against ssh -t tmux attach", ms(attachTime), ms(tmuxTime), ratio(attachTime, tmuxTime))
+	l.sshCosts(t, &rows)
 	bareTime := l.bareCost(t)
 	l.must(t, "destroy", "--force")
-	row("create against limactl start and moving the same bytes", sec(createTime), sec(bareTime), ratio(createTime, bareTime))
+	rows.ratio("create against limactl start and moving the same bytes", sec, createTime, bareTime)
+	rows.print()
+}
 
+// TestBenchSSH measures status and attach alone, on a box that `make e2e KEEP=1` has kept.
+func TestBenchSSH(t *testing.T) {
+	if !*bench {
+		t.Skip("run by make bench")
+	}
+	l := newLab(t)
+	if _, err := os.Stat(filepath.Join(l.limaHome(), "e2e")); err != nil {
+		t.Skip("no box is kept: make e2e KEEP=1")
+	}
+	var rows benchTable
+	l.sshCosts(t, &rows)
+	rows.print()
+}
+
+// sshCosts compares what goes over ssh with a bare ssh.
+func (l *lab) sshCosts(t *testing.T, rows *benchTable) {
+	statusTime, sshTime := l.statusCost(t)
+	rows.ratio("status against bare ssh true", ms, statusTime, sshTime)
+	attachTime, tmuxTime := l.attachCost(t)
+	rows.ratio("attach, to the first byte of tmux, against ssh -t tmux attach", ms, attachTime, tmuxTime)
+}
+
+// benchTable has a row for each measured path: ours, a bare program's, and the ratio.
+type benchTable [][4]string
+
+func (b *benchTable) add(row ...string) { *b = append(*b, [4]string(row)) }
+
+func (b *benchTable) ratio(path string, format func(time.Duration) string, ours, bare time.Duration) {
+	b.add(path, format(ours), format(bare), fmt.Sprintf("%.2f", float64(ours)/float64(bare)))
+}
+
+func (b *benchTable) print() {
 	fmt.Printf("\n| path | hermes-box | bare | ratio |\n|---|---|---|---|\n")
-	for _, r := range rows {
+	for _, r := range *b {
 		fmt.Printf("| %s | %s | %s | %s |\n", r[0], r[1], r[2], r[3])
 	}
 	fmt.Println()
@@ -63,8 +90,6 @@ func TestBench(t *testing.T) {
 
 func ms(d time.Duration) string  { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
 func sec(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) }
-
-func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func median(all []time.Duration) time.Duration {
 	slices.Sort(all)

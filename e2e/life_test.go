@@ -20,34 +20,48 @@ const sentinel = "/data/home/agent/workspace/sentinel"
 func restart(t *testing.T, l *lab) {
 	word := strconv.FormatInt(time.Now().UnixNano(), 36)
 	l.inBox(t, "sh", "-c", "printf %s "+word+" > "+sentinel)
-	var before ops.Status
+	var before, after ops.Status
 	l.json(t, &before, "status")
-	for range 2 {
-		l.must(t, "stop")
-		var off ops.Status
-		if l.json(t, &off, "status"); off.State != "stopped" || off.Live || off.Seen == nil || len(off.Components) != 6 {
-			t.Errorf("status of a stopped box: %+v", off)
-		}
-		if o := l.run(t, "", "exec", "--", "true"); o.status != 1 || !strings.Contains(o.stderr, "hermes-box start") {
-			t.Errorf("exec in a stopped box: %+v", o)
-		}
-		var again ops.Run
-		if l.json(t, &again, "stop"); !again.Already {
-			t.Error("stop of a stopped box did something")
-		}
-		var run ops.Run
-		l.json(t, &run, "start")
-		if len(run.Drift) != 0 {
-			t.Errorf("drift: %+v", run.Drift)
-		}
-		if got := l.inBox(t, "cat", sentinel); got != word {
-			t.Fatalf("the sentinel is %q, was %q", got, word)
-		}
+	stopped(t, l)
+	var run ops.Run
+	l.json(t, &run, "start")
+	if len(run.Drift) != 0 {
+		t.Errorf("drift: %+v", run.Drift)
 	}
-	var after ops.Status
+	if got := l.inBox(t, "cat", sentinel); got != word {
+		t.Fatalf("the sentinel is %q, was %q", got, word)
+	}
 	l.json(t, &after, "status")
 	if before.Guest.DataUUID != after.Guest.DataUUID {
 		t.Errorf("the data disk was %s and is %s", before.Guest.DataUUID, after.Guest.DataUUID)
+	}
+	noFailedUnit(t, l)
+}
+
+// stopped stops the box and checks what the other verbs then say.
+func stopped(t *testing.T, l *lab) {
+	t.Helper()
+	l.must(t, "stop")
+	var off ops.Status
+	if l.json(t, &off, "status"); off.State != "stopped" || off.Live || off.Seen == nil || len(off.Components) != 6 {
+		t.Errorf("status of a stopped box: %+v", off)
+	}
+	if o := l.run(t, "", "exec", "--", "true"); o.status != 1 || !strings.Contains(o.stderr, "hermes-box start") {
+		t.Errorf("exec in a stopped box: %+v", o)
+	}
+	var again ops.Run
+	if l.json(t, &again, "stop"); !again.Already {
+		t.Error("stop of a stopped box did something")
+	}
+}
+
+// noFailedUnit holds the faults that units of cloud-init were failed after every boot, and that hermes was after a stop.
+func noFailedUnit(t *testing.T, l *lab) {
+	t.Helper()
+	for _, manager := range []string{"--system", "--user"} {
+		if out := l.inBox(t, "systemctl", manager, "list-units", "--failed", "--plain", "--no-legend"); out != "" {
+			t.Errorf("failed units of a healthy box:\n%s", out)
+		}
 	}
 }
 

@@ -38,6 +38,9 @@ func (g *Guest) componentHealth(ctx context.Context, units map[string]machine.Un
 			if s.State == protocol.FailedState && g.rising(unit) {
 				s.State = protocol.Starting
 			}
+			if s.GivenUp = s.State == protocol.FailedState && c.Unit() != "" && component.GivenUp(unit); s.GivenUp {
+				s.Log = g.Machine.UnitLog(ctx, c.Unit())
+			}
 		} else {
 			s.State, s.Detail = protocol.Stopped, "not installed"
 		}

@@ -46,6 +46,9 @@ func TestASlowStartIsNoFailure(t *testing.T) {
 		s, err := b.Status(t.Context())
 		must(t, err)
 		for _, c := range s.Components[4:] {
+			if want := tt.name == "keeps ending" || tt.name == "given up"; c.GivenUp != want || (c.Log != "") != want {
+				t.Errorf("%s: given up on %s is %v, with log %q", tt.name, c.Name, c.GivenUp, c.Log)
+			}
 			if c.State != tt.want || c.Detail == "" {
 				t.Errorf("%s: %s is %s: %q", tt.name, c.Name, c.State, c.Detail)
 			}

@@ -8,7 +8,6 @@ import (
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
 	"hermes-box/limactl/ssh"
-	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
 )
@@ -48,8 +47,8 @@ func (c *creation) afterwards(err error) error {
 // creation is one run of create.
 type creation struct {
 	*Box
-	cache  *artifact.Cache
-	result *Created
+	software *delivery
+	result   *Created
 }
 
 func (c *creation) plan(context.Context) (Plan, error) {
@@ -57,17 +56,18 @@ func (c *creation) plan(context.Context) (Plan, error) {
 		return Plan{}, fault.New(fault.AlreadyExists, "box %q exists already", c.Name()).
 			Hint("hermes-box start starts it; hermes-box status shows it")
 	}
+	c.software = c.deliver(c.Lock, nil)
 	return Plan{Steps: []Step{
 		{ID: "preflight", Title: "check this machine", Do: c.preflight},
 		{ID: "claim", Title: "claim the name", Do: c.claim, Undo: c.unclaim},
-		{ID: "image", Title: "fetch the OS image", Do: c.fetchImage},
+		{ID: "image", Title: "fetch the OS image", Do: c.software.fetchImage},
 		{ID: "disk", Title: "make the data disk", Do: c.makeDisk, Undo: c.removeDisk},
 		{ID: "vm", Title: "make the VM", Do: c.makeVM, Undo: c.removeVM},
 		{ID: "boot", Title: "boot the VM", Do: c.boot},
-		{ID: "fetch", Title: "fetch the software", Do: c.fetchSoftware, After: []string{"vm"}, Phase: PhaseVerify},
+		{ID: "fetch", Title: "fetch the software", Do: c.software.fetchSoftware, After: []string{"vm"}, Phase: PhaseVerify},
 		{ID: "helper", Title: "put the helper into the box", Do: c.putHelper},
 		{ID: "bootstrap", Title: "prepare the guest", Do: c.bootstrap},
-		{ID: "upload", Title: "upload the software", Do: c.upload, After: []string{"helper"}, Phase: protocol.PhaseUpload},
+		{ID: "upload", Title: "upload the software", Do: c.software.sendComponents, After: []string{"helper"}, Phase: protocol.PhaseUpload},
 		{ID: "install", Title: "install and prove the software", Do: c.install, After: []string{"bootstrap"}, Software: true},
 		{ID: "verify", Title: "check the box from outside", Do: c.verify},
 		{ID: "finish", Title: "record the box", Do: c.finish},
@@ -106,14 +106,6 @@ func (c *creation) unclaim(context.Context) error {
 	return c.journal.remove()
 }
 
-func (c *creation) fetchImage(ctx context.Context, p *Progress) error {
-	return fetch(ctx, c.cache, imageArtifacts(c.Lock), p)
-}
-
-func (c *creation) fetchSoftware(ctx context.Context, p *Progress) error {
-	return fetch(ctx, c.cache, softwareArtifacts(c.Lock), p)
-}
-
 func (c *creation) makeDisk(ctx context.Context, _ *Progress) error {
 	if err := c.journal.making(madeDisk); err != nil {
 		return err
@@ -126,7 +118,7 @@ func (c *creation) removeDisk(ctx context.Context) error {
 }
 
 func (c *creation) makeVM(ctx context.Context, p *Progress) error {
-	machine, err := c.machine(ctx, c.cache)
+	machine, err := c.machine(ctx, c.software.cache)
 	if err != nil {
 		return err
 	}
@@ -157,17 +149,13 @@ func (c *creation) boot(ctx context.Context, p *Progress) error {
 	return c.startVM(ctx, p)
 }
 
-// putHelper makes the guest able to answer, and gives it the packages that bootstrap installs: the upload beside
-// bootstrap would keep them waiting.
+// putHelper makes the guest able to answer, and sends the packages that bootstrap installs: the upload that runs beside
+// bootstrap would make it wait for them.
 func (c *creation) putHelper(ctx context.Context, p *Progress) error {
-	if err := c.ensureHelper(ctx); err != nil {
+	if _, err := c.ensureHelper(ctx); err != nil {
 		return err
 	}
-	var debs []string
-	for _, pkg := range c.Lock.Packages {
-		debs = append(debs, pkg.Artifact.Digest)
-	}
-	return c.send(ctx, c.cache, debs, p)
+	return c.software.sendPackages(ctx, p)
 }
 
 func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
@@ -189,25 +177,12 @@ func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
 	return c.Home.SaveRecord(c.Record)
 }
 
-func (c *creation) upload(ctx context.Context, p *Progress) error {
-	tx, err := transaction(c.Lock, c.Ports(), c.cache)
-	if err != nil {
-		return err
-	}
-	return c.send(ctx, c.cache, objects(tx), p)
-}
-
 func (c *creation) install(ctx context.Context, p *Progress) error {
 	if err := c.Lima.Reconnect(ctx, c.Record.Instance); err != nil { // the environment of the box is there since bootstrap
 		return err
 	}
-	tx, err := transaction(c.Lock, c.Ports(), c.cache)
+	applied, err := c.software.apply(ctx, true, p) // the upload runs beside it
 	if err != nil {
-		return err
-	}
-	tx.Arriving = true // upload runs beside
-	var applied protocol.Applied
-	if err := c.ask(ctx, protocol.VerbApply, tx, &applied, relay(p)); err != nil {
 		return err
 	}
 	c.result.Components = applied.Components

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"runtime"
 
@@ -14,19 +13,27 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// ensureHelper puts the helper this program carries into the box, unless that very one is there already.
-func (b *Box) ensureHelper(ctx context.Context) error {
+// ensureHelper puts the helper that this program carries into the box, unless it is there already, and returns what it
+// says. The box's lock is taken for that, unless the caller has it.
+func (b *Box) ensureHelper(ctx context.Context) (*protocol.Hello, error) {
 	helper, err := b.Helper(runtime.GOARCH) // the guest has the host's
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sum := sha256.Sum256(helper)
 	digest := hex.EncodeToString(sum[:])
 	var hello protocol.Hello
 	if err := b.ask(ctx, protocol.VerbHello, nil, &hello, nil); err == nil && hello.Helper == "sha256:"+digest {
-		return nil
+		return &hello, nil
 	} else if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
+	}
+	if b.journal == nil {
+		held, err := b.Home.Lock(b.Name(), "login")
+		if err != nil {
+			return nil, err
+		}
+		defer held.Unlock()
 	}
 	var stderr tail
 	err = b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{
@@ -35,37 +42,46 @@ func (b *Box) ensureHelper(ctx context.Context) error {
 		Stderr: &stderr,
 	})
 	if err != nil {
-		return fmt.Errorf("put the helper into the box: %w: %s", err, lastLines(stderr.String(), 3))
+		return nil, fmt.Errorf("put the helper into the box: %w: %s", err, lastLines(stderr.String(), 3))
 	}
+	hello = protocol.Hello{}
 	if err := b.ask(ctx, protocol.VerbHello, nil, &hello, nil); err != nil {
-		return err
+		return nil, err
 	}
-	if hello.Protocol != protocol.Version {
-		return fault.New(fault.IntegrityFailed, "the helper in the box speaks protocol %d, this program %d", hello.Protocol, protocol.Version).
-			Hint("hermes-box stop, then hermes-box start")
-	}
-	return nil
+	return &hello, nil
 }
 
-// askNew is ask for a verb that the helper of an older version of this program may not know: such a one is replaced.
-func (b *Box) askNew(ctx context.Context, verb string, request, result any, on func(protocol.Event)) error {
-	err := b.ask(ctx, verb, request, result, on)
-	var exit *ssh.ExitError
-	if !errors.As(err, &exit) || exit.Status != 2 { // what a call that is none ends with
-		return err
-	}
-	if err := b.ensureHelper(ctx); err != nil {
-		return err
+// askUpgrading is ask for a box whose helper may be of another version of this program: that one is replaced before
+// anything is sent to it. It is compared once for each Box.
+func (b *Box) askUpgrading(ctx context.Context, verb string, request, result any, on func(protocol.Event)) error {
+	if !b.upgraded {
+		if _, err := b.ensureHelper(ctx); err != nil {
+			return err
+		}
+		b.upgraded = true
 	}
 	return b.ask(ctx, verb, request, result, on)
 }
 
-// putHelper checks what came over the wire before it gets the name that is run.
+// otherVersion is the error for a helper that this program does not replace by what it does: nothing is sent to it.
+func otherVersion(protocolOf int) error {
+	theirs := "an unknown protocol"
+	if protocolOf != 0 {
+		theirs = fmt.Sprintf("protocol %d", protocolOf)
+	}
+	return fault.New(fault.HealthFailed, "the box runs another version's helper: it speaks %s, this program protocol %d", theirs, protocol.Version).
+		Hint("hermes-box start replaces it, and leaves what runs alone")
+}
+
+// putHelper verifies what came over the wire before it gets the name that is run. It writes a file of its own, so that two
+// at once do not write into each other's; what a killed one has left is removed a day later.
 const putHelper = `set -eu
 mkdir -p "${2%/*}"
-trap 'rm -f "$2.new"' EXIT
-cat >"$2.new"
-echo "$1  $2.new" | sha256sum -c --status
-chmod 0755 "$2.new"
-sync "$2.new"
-mv -f "$2.new" "$2"`
+find "${2%/*}" -maxdepth 1 -name "${2##*/}.new.*" -mtime +0 -delete 2>/dev/null || :
+new=$(mktemp "$2.new.XXXXXX")
+trap 'rm -f "$new"' EXIT
+cat >"$new"
+echo "$1  $new" | sha256sum -c --status
+chmod 0755 "$new"
+sync "$new"
+mv -f "$new" "$2"`

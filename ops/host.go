@@ -40,6 +40,7 @@ type Box struct {
 
 	leftovers *Destroyed // what this operation found of a create that was cut off, and has removed
 	journal   *journal   // of this operation
+	upgraded  bool       // the helper in the box is known to be ours
 }
 
 // Open reads the config at path, the lock beside it and the host's record. A lock that is missing or wrong is

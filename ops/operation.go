@@ -84,5 +84,5 @@ func (b *Box) Do(ctx context.Context, name string, force bool, sink Sink) (any, 
 // unknownOperation is the error for what a newer version has begun and this one cannot finish.
 func unknownOperation(box, operation string) error {
 	return fault.New(fault.PreflightFailed, "%q of box %q was cut off, and this version of hermes-box does not know that operation", operation, box).
-		Hint("use the newer hermes-box that began it").Detail("operation", operation)
+		Hint("use the newer version of this program, which began it").Detail("operation", operation)
 }

@@ -49,7 +49,7 @@ func TestUnknownJournalIsRefused(t *testing.T) {
 	b := journaled(t, `{"operation":"rebuild","started":"2026-01-01T00:00:00Z","step":"root","made":["vm"]}`)
 	for _, next := range Operations() {
 		err := b.recover(t.Context(), next, nil)
-		if fault.CodeOf(err) != fault.PreflightFailed || !strings.Contains(err.Error(), `"rebuild" of box "main"`) || !strings.Contains(fault.HintOf(err), "newer hermes-box") {
+		if fault.CodeOf(err) != fault.PreflightFailed || !strings.Contains(err.Error(), `"rebuild" of box "main"`) || !strings.Contains(fault.HintOf(err), "newer version") {
 			t.Errorf("%s: %v, hint %q", next.Name, err, fault.HintOf(err))
 		}
 	}
@@ -57,7 +57,7 @@ func TestUnknownJournalIsRefused(t *testing.T) {
 		t.Errorf("the journal is gone: %v", err)
 	}
 	u, err := b.underway()
-	if err != nil || u == nil || u.Running || u.Operation != "rebuild" || u.Step != "root" || !u.Unfinished() || !strings.Contains(u.Repair, "newer hermes-box") {
+	if err != nil || u == nil || u.Running || u.Operation != "rebuild" || u.Step != "root" || !u.Unfinished() || !strings.Contains(u.Repair, "newer version") {
 		t.Errorf("%+v %v", u, err)
 	}
 }

@@ -57,7 +57,7 @@ func (c *creation) preflight(ctx context.Context, p *Progress) error {
 		}
 	}
 	var err error
-	c.cache, err = c.openCache()
+	c.software.cache, err = c.openCache()
 	return err
 }
 

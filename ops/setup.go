@@ -51,7 +51,7 @@ func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*Exec
 			}},
 			{ID: "hermes", Title: "give the token to hermes", Do: func(ctx context.Context, p *Progress) error {
 				ask := protocol.ExecutorLink{Token: token, Tools: ReviewedTools}
-				return b.askNew(ctx, protocol.VerbLinkExecutor, ask, &linked, relay(p))
+				return b.askUpgrading(ctx, protocol.VerbLinkExecutor, ask, &linked, relay(p))
 			}},
 		}}, nil
 	})

@@ -91,7 +91,7 @@ func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
 		return nil, err
 	}
 	var told protocol.SignedIn
-	if err := b.askNew(ctx, protocol.VerbSignedIn, nil, &told, nil); err != nil {
+	if err := b.askUpgrading(ctx, protocol.VerbSignedIn, nil, &told, nil); err != nil {
 		return nil, err
 	}
 	byName := map[string]protocol.SignIn{}
@@ -163,7 +163,7 @@ func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.running(ctx); err != nil {
 		return nil, err
 	}
-	return b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")), s.Command...)
+	return b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")), s.Command...)
 }
 
 // SignInEnded does what is left to do when the program of a step has ended: Hermes reads some of what its setup writes
@@ -175,7 +175,7 @@ func (b *Box) SignInEnded(ctx context.Context, s SignIn, sink Sink) error {
 	}
 	return b.change(ctx, "login", sink, func(context.Context) (Plan, error) {
 		return Plan{Steps: []Step{{ID: "hermes", Title: "have hermes take up its setup", Do: func(ctx context.Context, p *Progress) error {
-			return b.askNew(ctx, protocol.VerbTakeUpHermes, nil, &protocol.TakenUp{}, relay(p))
+			return b.askUpgrading(ctx, protocol.VerbTakeUpHermes, nil, &protocol.TakenUp{}, relay(p))
 		}}}}, nil
 	})
 }

@@ -88,11 +88,8 @@ func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 	}
 	return append(steps,
 		Step{ID: "services", Title: "start the services", Do: func(ctx context.Context, p *Progress) error {
-			// The helper is part of this program, not of what is installed: both speak the same protocol.
-			if err := b.ensureHelper(ctx); err != nil {
-				return err
-			}
-			return b.ask(ctx, protocol.VerbStart, nil, nil, relay(p))
+			// The helper is part of this program, not of what is installed.
+			return b.askUpgrading(ctx, protocol.VerbStart, nil, nil, relay(p))
 		}},
 		Step{ID: "verify", Title: "check the box", Do: func(ctx context.Context, p *Progress) (err error) {
 			if result.Status, err = b.settle(ctx, p); err != nil {
@@ -198,7 +195,7 @@ func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 			Do: func(ctx context.Context, p *Progress) error {
 				ctx, cancel := context.WithTimeout(ctx, quiesceBound)
 				defer cancel()
-				err := b.ask(ctx, protocol.VerbQuiesce, nil, &protocol.Quiesced{}, relay(p))
+				err := b.askUpgrading(ctx, protocol.VerbQuiesce, nil, &protocol.Quiesced{}, relay(p))
 				if err != nil && !errors.Is(err, context.Canceled) {
 					return fault.New(fault.ExternalFailed, "the box could not be quiesced: %w", err).
 						Hint("hermes-box stop --force stops it without asking it")

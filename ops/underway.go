@@ -63,7 +63,7 @@ func (b *Box) underway() (*Underway, error) {
 	o, ok := OperationNamed(j.Operation)
 	switch {
 	case !ok:
-		u.Repair = "use the newer hermes-box that began it"
+		u.Repair = "use the newer version of this program, which began it"
 	case o.ended != nil && o.ended(b):
 		return nil, nil // the next operation removes its journal
 	default:

@@ -1,5 +1,4 @@
-// Package guestfiles is what the helper puts into a guest: units, tmux and its command tm, the login snippet,
-// terminfo, sshd and journald settings. The tree below root mirrors the guest's own.
+// Package guestfiles holds the files that the helper installs in a guest: units, settings, tmux and terminfo. The tree below root mirrors the guest's own.
 package guestfiles
 
 import (
@@ -11,13 +10,13 @@ import (
 //go:embed all:root
 var root embed.FS
 
-// TerminfoSource is the guest path of the entry for Ghostty, for tic.
+// TerminfoSource is the guest path of the terminfo source for Ghostty, which tic compiles.
 const TerminfoSource = "/usr/local/share/hermes-box/xterm-ghostty.ti"
 
-// SSHD is the guest path of the sshd settings. They are to be checked with `sshd -t` before sshd reads them.
+// SSHD is the guest path of the sshd settings. Check them with `sshd -t` before sshd reads them.
 const SSHD = "/etc/ssh/sshd_config.d/00-hermes-box.conf"
 
-// Enabled are the units that start at boot. The dashboard comes and goes with hermes.service.
+// Enabled are the units that start at boot. The dashboard starts with hermes.service.
 var Enabled = []string{"hermes-box-recovery.service", "executor.service", "hermes.service", "swapfile.swap"}
 
 // File is one file for a guest.
@@ -27,7 +26,7 @@ type File struct {
 	Data []byte
 }
 
-// All are the files, by path.
+// All returns the files, sorted by path.
 func All() []File {
 	var all []File
 	err := fs.WalkDir(root, "root", func(name string, d fs.DirEntry, err error) error {
@@ -35,11 +34,7 @@ func All() []File {
 			return err
 		}
 		data, err := root.ReadFile(name)
-		f := File{Path: strings.TrimPrefix(name, "root"), Mode: 0o644, Data: data}
-		if strings.HasPrefix(f.Path, "/usr/local/bin/") {
-			f.Mode = 0o755
-		}
-		all = append(all, f)
+		all = append(all, File{Path: strings.TrimPrefix(name, "root"), Mode: 0o644, Data: data})
 		return err
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ func find(t *testing.T, path string) File {
 	return File{}
 }
 
-// run tries a file with the program that will read it; where that is not installed, nothing is proved.
+// run checks a file with the program that will read it, and skips the test if that is not installed.
 func run(t *testing.T, f File, program string, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -51,11 +51,10 @@ func TestModes(t *testing.T) {
 }
 
 func TestShell(t *testing.T) {
-	run(t, find(t, "/usr/local/bin/tm"), "sh", "-n")
 	run(t, find(t, "/etc/profile.d/zz-hermes-box.sh"), "sh", "-n")
 }
 
-// The snippet leaves everything alone that is not an interactive login over ssh with a terminal.
+// The snippet does nothing unless the shell is an interactive ssh login with a terminal.
 func TestProfileStaysQuiet(t *testing.T) {
 	f := find(t, "/etc/profile.d/zz-hermes-box.sh")
 	path := filepath.Join(t.TempDir(), "profile.sh")
@@ -88,7 +87,7 @@ func TestTmuxAcceptsConf(t *testing.T) {
 	if err := os.WriteFile(path, find(t, "/etc/tmux.conf").Data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A server of our own, never the one of whoever runs the tests.
+	// Our own server, not one of whoever runs the tests.
 	socket := filepath.Join(t.TempDir(), "s")
 	tmux := func(args ...string) (string, error) {
 		out, err := exec.Command("tmux", append([]string{"-S", socket, "-f", path}, args...)...).CombinedOutput()
@@ -108,7 +107,7 @@ func TestTmuxAcceptsConf(t *testing.T) {
 	}
 }
 
-// Nothing is printed between the key and tmux: it would be seen for a moment and gone.
+// sshd prints nothing before tmux, because it would flash by.
 func TestLoginIsQuiet(t *testing.T) {
 	text := string(find(t, SSHD).Data)
 	for _, want := range []string{"\nPrintMotd no\n", "\nPrintLastLog no\n"} {

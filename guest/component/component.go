@@ -49,6 +49,7 @@ type Env struct {
 type Machine interface {
 	Run(ctx context.Context, c machine.Cmd) ([]byte, error)
 	Units(ctx context.Context, units ...string) (map[string]machine.Unit, error)
+	UnitLog(ctx context.Context, unit string) string
 	LoadImage(ctx context.Context, layout, digest, tag string) error
 	HasImage(ctx context.Context, tag string) (bool, error)
 	RemoveImage(ctx context.Context, tag string) error

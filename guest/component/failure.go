@@ -18,21 +18,22 @@ func Failure(err error, component, phase string) *protocol.Error {
 	case errors.Is(err, context.Canceled):
 		e.Code = "interrupted"
 	case errors.As(err, &known):
-		e.Code, e.Hint, e.Output = known.Code, known.Hint, known.Output
+		e.Code, e.Hint = known.Code, known.Hint
 	case phase == protocol.PhaseSmoke || phase == protocol.PhaseHealth:
 		e.Code = "health_failed"
 	}
-	if e.Output == "" {
-		e.Output = OutputOf(err)
-	}
-	e.Component, e.Phase = component, phase
+	e.Component, e.Phase, e.Output = component, phase, OutputOf(err)
 	return e
 }
 
-// OutputOf returns the last lines printed by the program whose failure is in err.
+// OutputOf returns the last lines of the program or the service whose failure is in err.
 func OutputOf(err error) string {
+	var known *protocol.Error
 	var exit *machine.ExitError
-	if errors.As(err, &exit) {
+	switch {
+	case errors.As(err, &known) && known.Output != "":
+		return known.Output
+	case errors.As(err, &exit):
 		return exit.Output
 	}
 	return ""

@@ -15,7 +15,6 @@ const (
 	healthTime = 5 * time.Minute // for a service to become healthy: emulated CPUs are slow
 	// MaxRestarts is how often systemd may restart a service before nobody waits for it any longer.
 	MaxRestarts = 3
-	logTime     = 20 * time.Second
 )
 
 // WaitHealthy waits until a component is healthy or needs its setup. It fails when the component cannot become healthy
@@ -37,7 +36,7 @@ func WaitHealthy(ctx context.Context, env Env, c Component) error {
 		if idle && detail == "" {
 			detail = "its service does not run, and nothing is about to start it"
 		}
-		if c.Unit() == "" || unit.Active == "failed" || unit.Restart >= MaxRestarts || idle {
+		if c.Unit() == "" || GivenUp(unit) || idle {
 			return unhealthy(env, c, state, detail)
 		}
 		select {
@@ -55,14 +54,14 @@ func unhealthy(env Env, c Component, state, detail string) error {
 	e := &protocol.Error{Code: "health_failed", Message: state + ", " + detail}
 	if c.Unit() != "" {
 		e.Hint = "look at its log: hermes-box logs " + c.Name()
-		ctx, cancel := context.WithTimeout(context.Background(), logTime)
-		defer cancel()
-		out, err := env.Machine.Run(ctx, machine.Cmd{Path: "journalctl", Args: []string{"--unit=" + c.Unit(), "--lines=15", "--output=cat", "--no-pager"}})
-		if err == nil { // the message is enough without it
-			e.Output = string(out)
-		}
+		e.Output = env.Machine.UnitLog(context.Background(), c.Unit())
 	}
 	return e
+}
+
+// GivenUp reports whether waiting for a service is of no use: systemd has given up on it, or has restarted it in vain.
+func GivenUp(unit machine.Unit) bool {
+	return unit.Active == "failed" || unit.Restart >= MaxRestarts
 }
 
 // UnitOf returns the state of a component's service.

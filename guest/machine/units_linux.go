@@ -3,11 +3,20 @@ package machine
 import (
 	"context"
 	"errors"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
 	"time"
 )
 
-// unitTimeout bounds one systemd job. The limits in the unit files are shorter.
-const unitTimeout = 7 * time.Minute
+const (
+	unitTimeout = 7 * time.Minute // of one systemd job; the limits in the unit files are shorter
+	logTimeout  = 5 * time.Second
+)
+
+// journalGroup may read the system's log.
+const journalGroup = "systemd-journal"
 
 func (m *Machine) systemctl(ctx context.Context, args ...string) ([]byte, error) {
 	return m.Run(ctx, Cmd{Path: "systemctl", Args: append([]string{"--no-ask-password"}, args...), Timeout: unitTimeout})
@@ -47,9 +56,35 @@ func (m *Machine) job(ctx context.Context, verb, unit string) error {
 	_, err := m.systemctl(ctx, verb, unit)
 	var exit *ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
-		log, _ := m.Run(ctx, Cmd{Path: "journalctl",
-			Args: []string{"--unit", unit, "--lines", "15", "--output", "cat", "--no-pager"}, Timeout: 20 * time.Second})
-		exit.Output = lastLines([]byte(exit.Output + "\n" + string(log)))
+		exit.Output = lastLines([]byte(exit.Output + "\n" + m.UnitLog(ctx, unit)))
 	}
 	return err
+}
+
+// UnitLog returns the last lines of a unit's log; empty if they cannot be read. Without privilege the log can be read by
+// members of the group systemd-journal; everyone else asks sudo.
+func (m *Machine) UnitLog(ctx context.Context, unit string) string {
+	c := Cmd{Path: "journalctl", Args: []string{"--unit=" + unit, "--lines=15", "--output=cat", "--no-pager", "--quiet"}, Timeout: logTimeout}
+	if os.Geteuid() != 0 && !inGroup(journalGroup) {
+		c.Path, c.Args = "sudo", append([]string{"-n", c.Path}, c.Args...)
+	}
+	out, err := m.Run(ctx, c)
+	if err != nil {
+		return ""
+	}
+	return lastLines(out)
+}
+
+// inGroup reports whether this process is in a group.
+func inGroup(name string) bool {
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return false
+	}
+	id, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return false
+	}
+	ids, err := os.Getgroups()
+	return err == nil && slices.Contains(ids, id)
 }

@@ -28,8 +28,7 @@ func (m *Machine) ensureAccount(ctx context.Context, name string, id int, home s
 			return fmt.Errorf("user %s has uid %s, gid %s and home %s; the box needs %d, %d and %s",
 				name, u.Uid, u.Gid, u.HomeDir, id, id, home)
 		}
-		_, err := m.Run(ctx, Cmd{Path: "usermod", Args: []string{"--shell", "/bin/bash", name}})
-		return err
+		return m.userSettings(ctx, name)
 	case !errors.As(err, &unknown):
 		return err
 	}
@@ -43,8 +42,16 @@ func (m *Machine) ensureAccount(ctx context.Context, name string, id int, home s
 			return err
 		}
 	}
-	_, err = m.Run(ctx, Cmd{Path: "useradd", Args: []string{"--uid", want, "--gid", want, "--home-dir", home,
-		"--create-home", "--shell", "/bin/bash", name}})
+	if _, err = m.Run(ctx, Cmd{Path: "useradd", Args: []string{"--uid", want, "--gid", want, "--home-dir", home,
+		"--create-home", name}}); err != nil {
+		return err
+	}
+	return m.userSettings(ctx, name)
+}
+
+// userSettings sets the shell, and lets the user read the system's log from its next login on.
+func (m *Machine) userSettings(ctx context.Context, name string) error {
+	_, err := m.Run(ctx, Cmd{Path: "usermod", Args: []string{"--shell", "/bin/bash", "--append", "--groups", journalGroup, name}})
 	return err
 }
 

@@ -326,7 +326,9 @@ type ComponentStatus struct {
 	Applied  string `json:"applied,omitempty"`
 	Previous string `json:"previous,omitempty"`
 	State    string `json:"state"`
-	Detail   string `json:"detail,omitempty"`  // why, in a few words
-	Service  string `json:"service,omitempty"` // active, activating, inactive, failed; empty without a service
-	Since    int64  `json:"since,omitempty"`   // seconds the service has been up
+	Detail   string `json:"detail,omitempty"`   // why, in a few words
+	Service  string `json:"service,omitempty"`  // active, activating, inactive, failed; empty without a service
+	Since    int64  `json:"since,omitempty"`    // seconds the service has been up
+	GivenUp  bool   `json:"given_up,omitempty"` // failed for good: systemd has given up on its service, or restarts it in vain
+	Log      string `json:"log,omitempty"`      // the last lines of its service's log, if GivenUp
 }

@@ -43,7 +43,7 @@ func (h Helper) channel(ctx context.Context, mark string, stdin io.Reader, stdou
 		_ = frames{w}.failure(invalid(fmt.Errorf("there is no verb %q", ask.Verb)))
 		return 1
 	}
-	return h.do(ctx, v, call{request: bytes.NewReader(ask.Request), stdin: in, stdout: w.Stream(frame.Stdout)}, frames{w}, stderr)
+	return h.do(ctx, ask.Verb, v, input{request: bytes.NewReader(ask.Request), stdin: in, stdout: w.Stream(frame.Stdout)}, frames{w}, stderr)
 }
 
 // request reads the first frame. Where that is none, the host has changed its mind, or is refused.

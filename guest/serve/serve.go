@@ -19,9 +19,9 @@ import (
 
 // Helper is a process of the helper.
 type Helper struct {
-	Open    func() *guest.Guest     // the guest that verbs work on; called once at most, and not for commands
-	Root    bool                    // whether verbs that change the machine may run
-	Command func(*protocol.Command) // changes a command before it is run; may be nil
+	Open    func(verb string) *guest.Guest // the guest for a verb; called once at most, and not for commands
+	Root    bool                           // whether verbs that change the machine may run
+	Command func(*protocol.Command)        // changes a command before it is run; may be nil
 }
 
 // Main does what args ask for over the standard streams and returns the exit status. It ends early on a signal, or when
@@ -55,7 +55,7 @@ func (h Helper) run(ctx context.Context, args []string, stdin io.Reader, stdout,
 		fmt.Fprintf(stdout, "hermes-box-guest, protocol %d\n", protocol.Version)
 		return 0
 	case "executor-prestart": // run by systemd; its output goes to the journal
-		if err := component.ExecutorPrestart(h.Open().Tree); err != nil {
+		if err := component.ExecutorPrestart(h.Open(args[0]).Tree); err != nil {
 			fmt.Fprintln(stderr, "executor-prestart:", err)
 			return 1
 		}
@@ -66,11 +66,11 @@ func (h Helper) run(ctx context.Context, args []string, stdin io.Reader, stdout,
 		fmt.Fprintf(stderr, "hermes-box-guest: no verb %q\n", args[0])
 		return 2
 	}
-	return h.do(ctx, v, call{request: stdin, stdin: stdin, stdout: stdout}, newLines(stdout), stderr)
+	return h.do(ctx, args[0], v, input{request: stdin, stdin: stdin, stdout: stdout}, newLines(stdout), stderr)
 }
 
-// do runs a verb and answers with its events and one result or error.
-func (h Helper) do(ctx context.Context, v verb, c call, a answer, stderr io.Writer) (status int) {
+// do runs the verb of a name and answers with its events and one result or error.
+func (h Helper) do(ctx context.Context, name string, v verb, in input, a answer, stderr io.Writer) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(stderr, "panic: %v\n%s", p, debug.Stack())
@@ -85,13 +85,13 @@ func (h Helper) do(ctx context.Context, v verb, c call, a answer, stderr io.Writ
 		return 1
 	}
 	syscall.Umask(0o022) // whatever sudo's is: agent must be able to read what is made for it
-	g := h.Open()
+	g := h.Open(name)
 	if also := g.Emit; also != nil {
 		g.Emit = func(e protocol.Event) { a.event(e); also(e) }
 	} else {
 		g.Emit = a.event
 	}
-	result, err := v.do(ctx, g, c)
+	result, err := v.do(ctx, g, in)
 	if err != nil {
 		_ = a.failure(toError(err)) // where the reader is gone, nobody misses it
 		return 1

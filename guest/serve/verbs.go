@@ -9,15 +9,15 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// call is what a verb gets from the host.
-type call struct {
+// input is what a verb gets from the host.
+type input struct {
 	request io.Reader // one JSON object, for a verb that takes one
 	stdin   io.Reader // bytes, for a verb that reads them
 	stdout  io.Writer // for a verb that writes bytes
 }
 
 // action does one thing and returns its result; nil if its answer is what it has written to stdout.
-type action func(ctx context.Context, g *guest.Guest, c call) (any, error)
+type action func(ctx context.Context, g *guest.Guest, in input) (any, error)
 
 // verb is one thing that can be asked for. One that needs root is refused without before anything is read or done.
 type verb struct {
@@ -26,25 +26,25 @@ type verb struct {
 }
 
 var verbs = map[string]verb{
-	protocol.VerbHello: asAnyone(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbHello: asAnyone(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Hello(ctx)
 	}),
-	protocol.VerbStatus: asAnyone(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbStatus: asAnyone(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Status(ctx)
 	}),
-	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, c call) (any, error) {
-		return g.Objects().Receive(ctx, c.stdin)
+	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
+		return g.Objects().Receive(ctx, in.stdin)
 	}),
-	protocol.VerbBootstrap: asRoot(func(ctx context.Context, g *guest.Guest, c call) (any, error) {
+	protocol.VerbBootstrap: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var ask protocol.Bootstrap
-		if err := decode(c.request, &ask); err != nil {
+		if err := decode(in.request, &ask); err != nil {
 			return nil, err
 		}
 		return g.Bootstrap(ctx, ask)
 	}),
-	protocol.VerbApply: asRoot(func(ctx context.Context, g *guest.Guest, c call) (any, error) {
+	protocol.VerbApply: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var tx protocol.Transaction
-		if err := decode(c.request, &tx); err != nil {
+		if err := decode(in.request, &tx); err != nil {
 			return nil, err
 		}
 		if err := g.CheckData(ctx); err != nil {
@@ -52,28 +52,28 @@ var verbs = map[string]verb{
 		}
 		return g.Apply(ctx, tx)
 	}),
-	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		// The services require this to succeed: on another disk than their own they stay down.
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
 		return g.Recover(ctx)
 	}),
-	protocol.VerbStart: asRoot(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbStart: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Start(ctx)
 	}),
-	protocol.VerbQuiesce: asRoot(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbQuiesce: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Quiesce(ctx)
 	}),
-	protocol.VerbVersions: asRoot(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbVersions: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Versions(ctx)
 	}),
-	protocol.VerbSignedIn: asRoot(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbSignedIn: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Login().SignedIn(ctx)
 	}),
-	protocol.VerbLinkExecutor: asRoot(func(ctx context.Context, g *guest.Guest, c call) (any, error) {
+	protocol.VerbLinkExecutor: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var ask protocol.ExecutorLink
-		if err := decode(c.request, &ask); err != nil {
+		if err := decode(in.request, &ask); err != nil {
 			return nil, err
 		}
 		if err := g.CheckData(ctx); err != nil {
@@ -81,18 +81,18 @@ var verbs = map[string]verb{
 		}
 		return g.Login().LinkExecutor(ctx, ask)
 	}),
-	protocol.VerbTakeUpHermes: asRoot(func(ctx context.Context, g *guest.Guest, _ call) (any, error) {
+	protocol.VerbTakeUpHermes: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
 		return g.Login().TakeUpHermes(ctx)
 	}),
-	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, c call) (any, error) {
+	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var ask protocol.LogRequest
-		if err := decode(c.request, &ask); err != nil {
+		if err := decode(in.request, &ask); err != nil {
 			return nil, err
 		}
-		return nil, g.Logs(ctx, ask, c.stdout)
+		return nil, g.Logs(ctx, ask, in.stdout)
 	}),
 }
 

@@ -145,7 +145,7 @@ func TestInject(t *testing.T) {
 }
 
 func TestReadmeNamesEveryFault(t *testing.T) {
-	readme := read(t, "../../README.md")
+	readme := read(t, "../../../README.md")
 	for _, name := range Faults() {
 		if !strings.Contains(readme, "`"+name+"`") {
 			t.Errorf("README.md does not name the fault %s", name)

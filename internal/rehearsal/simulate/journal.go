@@ -76,6 +76,12 @@ func (s *Machine) journalctl(ctx context.Context, c machine.Cmd) error {
 	}
 }
 
+// UnitLog returns the last lines of a unit's log.
+func (s *Machine) UnitLog(_ context.Context, unit string) string {
+	lines := s.journalOf([]string{strings.TrimSuffix(unit, ".service")})
+	return strings.Join(lines[max(0, len(lines)-15):], "")
+}
+
 func (s *Machine) journalOf(units []string) (lines []string) {
 	data, _ := os.ReadFile(s.journal())
 	for line := range strings.Lines(string(data)) {

@@ -1,8 +1,8 @@
-# An interactive ssh login of agent lands in tmux; commands, scripts and shells inside tmux do not.
+# An interactive ssh login of agent opens tmux. Commands, scripts and shells inside tmux do not.
 case $- in
 *i*)
 	if [ -n "${SSH_TTY-}" ] && [ -z "${TMUX-}" ] && [ -t 0 ] && [ -t 1 ] && [ "$(id -u)" = 1000 ]; then
-		# Detaching ends the login; where tmux cannot run, this shell is left.
+		# Detaching ends the login. If tmux cannot run, this shell remains.
 		tm && exit
 	fi
 	;;

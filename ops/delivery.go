@@ -1,0 +1,204 @@
+package ops
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops/artifact"
+	"hermes-box/ops/fault"
+	"hermes-box/ops/lock"
+)
+
+// imageArtifacts are what the VM boots from.
+func imageArtifacts(l *lock.Lock) []lock.Artifact {
+	all := []lock.Artifact{l.Image.Disk}
+	if l.Image.Kernel != nil {
+		all = append(all, l.Image.Kernel.Artifact)
+	}
+	if l.Image.Initrd != nil {
+		all = append(all, *l.Image.Initrd)
+	}
+	return all
+}
+
+// softwareArtifacts are what is installed in the guest.
+func softwareArtifacts(l *lock.Lock) []lock.Artifact {
+	var all []lock.Artifact
+	for _, pkg := range l.Packages {
+		all = append(all, pkg.Artifact)
+	}
+	for _, name := range lock.Order {
+		all = append(all, l.Components[name].Artifacts...)
+	}
+	return all
+}
+
+// delivery brings what a lock names into the guest of a running box, in three parts that may overlap: fetch, send and
+// apply. Every operation that installs software is made of it.
+type delivery struct {
+	*Box
+	lock  *lock.Lock
+	cache *artifact.Cache
+
+	mu  sync.Mutex
+	has map[string]bool // digests that the guest has received; nil: it was not asked yet
+}
+
+func (b *Box) deliver(l *lock.Lock, cache *artifact.Cache) *delivery {
+	return &delivery{Box: b, lock: l, cache: cache}
+}
+
+// fetchImage brings what the VM boots from into the cache. What is there already is only looked at.
+func (d *delivery) fetchImage(ctx context.Context, p *Progress) error {
+	return d.fetch(ctx, imageArtifacts(d.lock), p)
+}
+
+// fetchSoftware brings what is installed in the guest into the cache.
+func (d *delivery) fetchSoftware(ctx context.Context, p *Progress) error {
+	return d.fetch(ctx, softwareArtifacts(d.lock), p)
+}
+
+func (d *delivery) fetch(ctx context.Context, artifacts []lock.Artifact, p *Progress) error {
+	return d.cache.Fetch(ctx, artifacts, func(a artifact.Progress) { p.Bytes(a.AllDone, a.AllTotal) })
+}
+
+// packages are the digests of the OS packages.
+func (d *delivery) packages() (digests []string) {
+	for _, pkg := range d.lock.Packages {
+		digests = append(digests, pkg.Artifact.Digest)
+	}
+	return digests
+}
+
+// sendPackages sends the OS packages, which bootstrap installs.
+func (d *delivery) sendPackages(ctx context.Context, p *Progress) error {
+	return d.send(ctx, d.packages(), p)
+}
+
+// sendComponents sends what the components are made of.
+func (d *delivery) sendComponents(ctx context.Context, p *Progress) error {
+	tx, err := transaction(d.lock, d.Ports(), d.cache)
+	if err != nil {
+		return err
+	}
+	return d.send(ctx, objects(tx), p)
+}
+
+// send sends the objects that the guest lacks.
+func (d *delivery) send(ctx context.Context, digests []string, p *Progress) error {
+	lacks, err := d.lacks(ctx, digests)
+	if err != nil {
+		return err
+	}
+	if err := d.sendObjects(ctx, d.cache, lacks, p); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, digest := range lacks {
+		d.has[digest] = true
+	}
+	return nil
+}
+
+// lacks returns those of the digests that the guest does not have. The guest is asked once: nobody else sends objects
+// while an operation has the box's lock.
+func (d *delivery) lacks(ctx context.Context, digests []string) (lacks []string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.has == nil {
+		hello, err := d.ensureHelper(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.has = map[string]bool{}
+		for _, digest := range hello.Objects {
+			d.has[digest] = true
+		}
+	}
+	for _, digest := range digests {
+		if !d.has[digest] {
+			lacks = append(lacks, digest)
+		}
+	}
+	return lacks, nil
+}
+
+// apply has the guest install what the lock names, in one transaction. arriving says that the objects are being sent
+// meanwhile.
+func (d *delivery) apply(ctx context.Context, arriving bool, p *Progress) (*protocol.Applied, error) {
+	tx, err := transaction(d.lock, d.Ports(), d.cache)
+	if err != nil {
+		return nil, err
+	}
+	tx.Arriving = arriving
+	var applied protocol.Applied
+	if err := d.ask(ctx, protocol.VerbApply, tx, &applied, relay(p)); err != nil {
+		return nil, err
+	}
+	return &applied, nil
+}
+
+// transaction is the whole lock as the guest is to apply it.
+func transaction(l *lock.Lock, ports protocol.Ports, cache *artifact.Cache) (protocol.Transaction, error) {
+	tx := protocol.Transaction{ID: rand.Text(), Lock: string(l.Canonical()), Ports: ports}
+	for _, name := range lock.Order {
+		from := l.Components[name]
+		to := protocol.Component{Name: name, Version: from.Version, Source: from.Source}
+		if from.Python != nil {
+			to.Python = &protocol.Python{Version: from.Python.Version, Artifact: from.Python.Artifact}
+		}
+		for _, a := range from.Artifacts {
+			out := protocol.Artifact{Name: a.Name, Digest: a.Digest, Size: a.Size}
+			if strings.HasPrefix(a.URL, "oci://") {
+				blobs, err := cache.Image(a.Digest)
+				if err != nil {
+					return tx, fmt.Errorf("%s: %w", name, err)
+				}
+				for _, blob := range blobs {
+					out.Blobs = append(out.Blobs, protocol.Blob{Digest: blob.Digest, Size: blob.Size})
+				}
+			}
+			to.Artifacts = append(to.Artifacts, out)
+		}
+		tx.Components = append(tx.Components, to)
+	}
+	return tx, nil
+}
+
+// objects are the digests a transaction needs in the guest, in the order it needs them.
+func objects(tx protocol.Transaction) []string {
+	var all []string
+	for _, c := range tx.Components {
+		all = append(all, c.Objects()...)
+	}
+	return all
+}
+
+// sendObjects streams objects into the guest as one tar, verified here as they are read and there as they arrive.
+func (b *Box) sendObjects(ctx context.Context, cache *artifact.Cache, digests []string, p *Progress) error {
+	if len(digests) == 0 {
+		return nil
+	}
+	r, w := io.Pipe()
+	read := make(chan error, 1)
+	go func() {
+		err := cache.WriteTar(ctx, w, digests, p.Bytes)
+		w.CloseWithError(err)
+		read <- err
+	}()
+	err := b.askStream(ctx, protocol.VerbReceive, r, &protocol.Received{}, nil)
+	r.Close()
+	readErr := <-read
+	var f *fault.Error
+	if errors.As(readErr, &f) {
+		return readErr // the cause; the guest has only seen the stream end
+	}
+	return err
+}
