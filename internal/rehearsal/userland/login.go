@@ -48,13 +48,13 @@ func loginShell() string {
 // session is what somebody sees who logs in with a terminal.
 func (m Machine) session() int {
 	shell := loginShell()
-	script := `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' "$PWD"` +
+	script := `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' "$1"` +
 		`; PS1='agent@demo:\W$ ' HISTFILE= exec ` + shell + ` --norc --noprofile -i`
 	if err := os.Chdir(m.path("workspace")); err != nil {
 		fmt.Fprintln(os.Stderr, "tm:", err)
 		return 1
 	}
-	err := syscall.Exec(shell, []string{shell, "-c", script}, os.Environ())
+	err := syscall.Exec(shell, []string{shell, "-c", script, shell, m.path("workspace")}, os.Environ())
 	fmt.Fprintln(os.Stderr, "tm:", err)
 	return 1
 }
