@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
@@ -19,15 +20,19 @@ import (
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
+	"hermes-box/tui/widget"
 )
 
 // app is one run of the program: its streams, its flags, and what it works on.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr io.Writer // for programs that are given them
+	out, errs      *output   // for our own text
 
 	configFlag          string
 	json, events, quiet bool
+	ascii               bool
+	screen              *screen // of the sign-in; nil: there is none
 	color               string
 	demo                bool
 	mirrors             []string // of create
@@ -57,12 +62,19 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	if a.events && a.quiet {
 		return fault.New(fault.InvalidInput, "--events and --quiet exclude each other").Hint("give one of them")
 	}
+	a.useASCII()
 	switch a.color {
 	case "auto", "always", "never":
 	default:
 		return fault.New(fault.InvalidInput, "--color %q: auto, always or never", a.color).Hint("--color=auto")
 	}
 	return nil
+}
+
+// useASCII makes text ASCII where it was asked for or the locale has no UTF-8. JSON is UTF-8 everywhere.
+func (a *app) useASCII() {
+	a.ascii = a.ascii || !widget.UTF8Locale(os.Getenv)
+	a.out.ascii, a.errs.ascii = a.ascii && !a.json, a.ascii && !a.events
 }
 
 // host is the machine as the environment describes it.
@@ -96,6 +108,7 @@ func (a *app) host() (*ops.Host, error) {
 		}),
 		Helper:    helper,
 		AfterStep: testOnlyAfterStep,
+		Patience:  testOnlyPatience,
 	}, nil
 }
 
@@ -150,4 +163,5 @@ var (
 	testOnlyAfterStep func(step string)                 // crash tests end the process after a step
 	testOnlyHelper    func(arch string) ([]byte, error) // stands for the helper this program carries
 	testOnlyStayRoot  bool                              // the rehearsal limactl does not mind root
+	testOnlyPatience  time.Duration                     // stands for how long limactl is waited for
 )

@@ -49,18 +49,3 @@ func TestAttachRunsNothingBefore(t *testing.T) {
 		}
 	}
 }
-
-func TestOpenSaysHowToReadTheToken(t *testing.T) {
-	m := newMachine(t)
-	m.running()
-	out, stderr, err := m.run("open", "--print")
-	if err != nil || !strings.HasPrefix(out, "http://127.0.0.1:") || !strings.Contains(stderr, "hermes-box exec -- sudo cat /data/secrets/executor-token.env") {
-		t.Errorf("%v %q %q", err, out, stderr)
-	}
-	if out, stderr, err := m.run("open", "dashboard", "--print"); err != nil || stderr != "" {
-		t.Errorf("%v %q %q", err, out, stderr)
-	}
-	if asked := m.commands(); len(asked) != 0 {
-		t.Errorf("asked %q", asked)
-	}
-}

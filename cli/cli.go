@@ -37,16 +37,15 @@ const (
 // Main runs one command to its end and returns the exit status of the process.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	store.WrittenBy = Version
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
-	text := &keeper{Writer: stdout} // of cobra's own
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, out: &output{Writer: stdout}, errs: &output{Writer: stderr}}
 	ctx, stop := a.signals()
 	defer stop()
 	root := a.root()
-	root.SetOut(text)
+	root.SetOut(a.out)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		err = cmp.Or(a.helpErr, text.err)
+		err = cmp.Or(a.helpErr, a.out.failed())
 	}
 	if err == nil {
 		return exitOK
@@ -56,11 +55,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
 	}
-	if !a.changes.Load() && !interrupted && errors.Is(err, syscall.EPIPE) {
-		return exitPipe // whoever read has read enough
+	// Whoever read has read enough. What changes the box has done so where only its result could not be written.
+	if errors.Is(err, syscall.EPIPE) && !interrupted && (!a.changes.Load() || errors.Is(err, a.out.failed())) {
+		return exitPipe
 	}
-	if !a.began && text.err == nil { // cobra refused before any command of ours ran, and read no flags
-		a.json = slices.Contains(args, "--json")
+	if !a.began && a.out.failed() == nil { // cobra refused before any command of ours ran, and read no flags
+		a.json, a.ascii = slices.Contains(args, "--json"), slices.Contains(args, "--ascii")
+		a.useASCII()
 		if fault.HintOf(err) == "" {
 			err = fault.New(fault.InvalidInput, "%w", err).Hint("%s --help", cmd.CommandPath())
 		}
@@ -82,22 +83,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	return exitFailed
-}
-
-// keeper keeps what came of the writes to it: how much was written, and the first error. Cobra writes help and drops that.
-type keeper struct {
-	io.Writer
-	written int64
-	err     error
-}
-
-func (k *keeper) Write(p []byte) (int, error) {
-	n, err := k.Writer.Write(p)
-	k.written += int64(n)
-	if k.err == nil {
-		k.err = err
-	}
-	return n, err
 }
 
 // signals ends the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
@@ -163,7 +148,7 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetIn(a.stdin)
-	root.SetErr(a.stderr)
+	root.SetErr(a.errs)
 	root.Flags().BoolVar(&version, "version", false, "print the version of hermes-box")
 	dashboardFlags(root.Flags())
 	flags := root.PersistentFlags()
@@ -172,6 +157,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.events, "events", false, "print progress as NDJSON on stderr")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
 	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo: the whole product with no VM and no network")
+	flags.BoolVar(&a.ascii, "ascii", false, "print nothing but ASCII (default where the locale has no UTF-8)")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
 	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})
 	root.AddCommand(a.create(), a.start(), a.stop(), a.restart(), a.destroy(),

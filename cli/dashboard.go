@@ -19,7 +19,6 @@ import (
 
 // dashboardFlags are those of hermes-box without a verb.
 func dashboardFlags(flags *pflag.FlagSet) {
-	flags.Bool("ascii", false, "draw the dashboard in plain ASCII")
 	flags.StringArray("mirror", nil, "directory or base URL to ask first for artifacts, when the dashboard makes the box")
 }
 
@@ -49,12 +48,8 @@ func (a *app) alone(cmd *cobra.Command) error {
 		return err
 	}
 	h.Mirrors = append(mirrors, h.Mirrors...)
-	ascii, err := cmd.Flags().GetBool("ascii")
-	if err != nil {
-		return err
-	}
 	a.quiet = true // what is said of signals would be drawn over the screen
-	look := tui.Options{In: in, Out: out, Errors: a.stderr, Color: a.color, Theme: theme, ASCII: ascii, Typed: a.typed, SignIn: a.signIn}
+	look := tui.Options{In: in, Out: out, Errors: a.errs, Color: a.color, Theme: theme, ASCII: a.ascii, Typed: a.typed, SignIn: a.signIn}
 	if os.Getenv("SSH_CONNECTION") == "" {
 		look.Browse = browse
 	}
@@ -78,6 +73,9 @@ func (a *app) signIn(ctx context.Context, step string) error {
 	args := []string{"login", "--color", a.color, "--config", path}
 	if a.demo {
 		args = []string{"login", "--color", a.color, "--demo"}
+	}
+	if a.ascii {
+		args = append(args, "--ascii")
 	}
 	if step != "" {
 		args = append(args, step)

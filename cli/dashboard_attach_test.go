@@ -74,7 +74,7 @@ func TestDashboardKeepsWhatAFailedAttachSaid(t *testing.T) {
 	m := booted(t)
 	m.session(asks + `echo "kex_exchange: reset by peer" >&2; exit 255`)
 	d := m.dashboard("a attach")
-	d.Type("a", "enter goes back to the dashboard", "reset by peer")
+	d.Type("a", "press enter to go back to the dashboard", "reset by peer")
 	d.Type("\n", "✗ attach failed", "the session ended with status 255", "kex_exchange: reset by peer")
 	d.Type(esc) // a key in flight is not an answer
 	rest()
@@ -111,8 +111,8 @@ func TestDashboardSignsIn(t *testing.T) {
 
 	// What went wrong is read before the dashboard draws over it.
 	d.Type("1", "Press enter when it is done")
-	d.Type(endOfInput, "enter goes back to the dashboard", "hermes-box: codex login --device-auth ended with status 1")
-	d.Type("\n", "signing in ended with status 1; w goes on with it")
+	d.Type(endOfInput, "press enter to go back to the dashboard", "hermes-box: codex login --device-auth ended with status 1")
+	d.Type("\n", "signing in ended with status 1; w continues")
 	d.Type("j", "▸ uv")
 	d.Type("q")
 	ends(t, d, 0)

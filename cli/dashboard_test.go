@@ -79,7 +79,7 @@ func TestDashboardCancelsACreate(t *testing.T) {
 	d.Type("xy", "create canceled after", "create was canceled; what it had done is undone", "↩ make the VM")
 	m.nothing()
 	rest()
-	d.Type(enter, "makes the box")
+	d.Type(enter, "create the box")
 	d.Type("q")
 	ends(t, d, 0)
 }

@@ -16,7 +16,7 @@ func TestDashboardReachesEveryView(t *testing.T) {
 	d.Shows("6 drift")
 	for _, view := range []struct{ key, name, shows string }{
 		{enter, "details", "desired "},
-		{"v", "drift", "lock and config against what is applied"},
+		{"v", "drift", "The box keeps running as it is"},
 		{"l", "logs", "log of "},
 		{"d", "doctor", "check again"},
 		{"?", "help", "type to search"},

@@ -12,20 +12,24 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
+
+	"hermes-box/tui/widget"
 )
 
-// errLeft is a person leaving a form: by esc, by ctrl-c, or by the end of the input.
+// errLeft is returned when a person leaves a form: by esc, by ctrl-c, or by the end of the input.
 var errLeft = errors.New("left")
 
-// accessible is asked for by screen readers, and the only way on a terminal that cannot move its cursor.
+// accessible tells whether questions are asked in plain lines: for screen readers, and for terminals that cannot move the
+// cursor.
 func accessible() bool { return os.Getenv("ACCESSIBLE") != "" || os.Getenv("TERM") == "dumb" }
 
-// ask puts one question on the terminal. In accessible mode only the title and the options are read out, so what
-// explains them has to have been printed before.
-func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error {
+// ask asks one question on the terminal. In accessible mode only the title and the options are read out; what explains
+// them must have been printed before.
+func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
+	a.screen.clear()
 	keys := huh.NewDefaultKeyMap()
 	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "esc"))
-	// The lists are short and are not filtered: where the keys stand, that one's place is for esc, which the form hears first.
+	// The lists are short and are not filtered: in the help, esc takes the place of the filter's key.
 	keys.Select.Filter = key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "back"))
 	keys.Select.Submit.SetHelp("enter", "choose")
 	keys.Input.Submit.SetHelp("enter", "done • esc back")
@@ -33,14 +37,14 @@ func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error 
 	if accessible() {
 		return a.askInLines(ctx, form, question)
 	}
-	// Left or answered, the program ends the same way: the form is wiped, and no key of the next one is lost in it.
+	// Left or answered, the program ends the same way: the form is wiped, and it swallows no key of the next one.
 	form.SubmitCmd, form.CancelCmd = tea.Quit, tea.Quit
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out), tea.WithoutSignalHandler(), // signals end ctx
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out.Writer), tea.WithoutSignalHandler(), // signals end ctx
 		tea.WithFilter(sizeUnasked)}
 	if !a.colored(out) {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	_, err := tea.NewProgram(asked{form.WithTheme(huh.ThemeFunc(theme)), question}, options...).Run()
+	_, err := tea.NewProgram(asked{form.WithTheme(huh.ThemeFunc(theme)), question, out.ascii}, options...).Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -50,8 +54,8 @@ func (a *app) ask(ctx context.Context, out io.Writer, question huh.Field) error 
 	return err
 }
 
-// sizeUnasked drops a form's question for the size of the window. The size is told without it, and a window that changes
-// while it is answered makes Bubble Tea race with itself.
+// sizeUnasked drops a form's request for the size of the window. Bubble Tea sends the size anyway, and answering the
+// request races with a window that changes.
 func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
 	if msg == tea.RequestWindowSize() {
 		return nil
@@ -63,19 +67,26 @@ func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
 type asked struct {
 	*huh.Form
 	question huh.Field
+	ascii    bool
 }
 
 func (f asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if _, ok := msg.(tea.WindowSizeMsg); ok {
-		f.question.WithHeight(0) // once low, it would stay so in a window that has grown again
+		f.question.WithHeight(0) // else it would stay low in a window that has grown again
 	}
 	_, cmd := f.Form.Update(msg)
 	return f, cmd
 }
 
-func (f asked) View() tea.View { return tea.NewView(f.Form.View()) }
+func (f asked) View() tea.View {
+	text := f.Form.View()
+	if f.ascii {
+		text = widget.ToASCII(text)
+	}
+	return tea.NewView(text)
+}
 
-// askInLines asks and is answered in plain lines.
+// askInLines asks in plain lines.
 func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field) error {
 	in := &watched{Reader: a.stdin}
 	form.WithAccessible(true).WithTheme(huh.ThemeFunc(huh.ThemeBase)).WithInput(in)
@@ -110,7 +121,7 @@ func wrapped(text string, out io.Writer) string {
 	return lipgloss.Wrap(text, max(width-4, 1), "")
 }
 
-// watched notices the end of the input: forms take it for an empty answer.
+// watched notices the end of the input, which forms take for an empty answer.
 type watched struct {
 	io.Reader
 	ended bool
@@ -122,7 +133,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Fd is the terminal that the reader is, for what is typed unseen.
+// Fd is the terminal, for hiding what is typed.
 func (w *watched) Fd() uintptr { return uintptr(w.fd()) }
 
 func (w *watched) fd() int {
@@ -132,7 +143,7 @@ func (w *watched) fd() int {
 	return -1
 }
 
-// theme is made of the terminal's own sixteen colours, and of its own foreground wherever there is much to read.
+// theme uses the terminal's own sixteen colours, and its default foreground for longer texts.
 func theme(dark bool) *huh.Styles {
 	s := huh.ThemeBase(dark)
 	f := &s.Focused

@@ -13,7 +13,7 @@ func TestFormSaysHowItIsLeft(t *testing.T) {
 	term := ttytest.Start(t, newInhabited(t).cmd("", "login"), 80, 24, "ACCESSIBLE=")
 	term.Shows("esc back")
 	term.Type(enter, "Run it here", "esc back")
-	term.Type(esc, "Look again")
+	term.Type(esc, "0 of 6 done")
 	term.Type(esc)
 	if status := term.Ends(10 * time.Second); status != 0 {
 		t.Errorf("status %d", status)

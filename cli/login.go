@@ -34,7 +34,7 @@ ACCESSIBLE=1 asks line by line, for screen readers.`,
 		Example: "  hermes-box login\n  hermes-box login codex\n  hermes-box login --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				if err := ops.KnownSignIn(args[0]); err != nil {
+				if err := oneOf(cmd, "step", args[0], ops.SignInIDs()); err != nil {
 					return err
 				}
 			}
@@ -49,7 +49,7 @@ ACCESSIBLE=1 asks line by line, for screen readers.`,
 			case terminal && !a.json:
 				return a.walk(cmd.Context(), b)
 			}
-			steps, err := a.lookAtSignIns(cmd.Context(), b)
+			steps, err := a.askSignIns(cmd.Context(), b)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,8 @@ func only(s signIns, id string) (out signIns) {
 	return out
 }
 
-func (a *app) lookAtSignIns(ctx context.Context, b *ops.Box) (signIns, error) {
+// askSignIns asks the box which steps are done.
+func (a *app) askSignIns(ctx context.Context, b *ops.Box) (signIns, error) {
 	if accessible() {
 		a.note("asking the box...")
 	}
@@ -108,7 +109,7 @@ func signInLine(s style, step ops.SignIn) string {
 	return strings.TrimRight(fmt.Sprintf("%s %-28s %-6s %s", glyph, step.Title, word, s.dim(step.Detail)), " ")
 }
 
-// loginStep runs one step and tells how it stands then.
+// loginStep does one step and prints how it stands then.
 func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal bool) error {
 	step, err := b.SignIn(ctx, id)
 	if err != nil {
@@ -121,7 +122,13 @@ func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal boo
 		}
 		return f.Hint("run it in one: %s", step.Type)
 	}
-	if err := a.doSignIn(ctx, b, step); err != nil {
+	if step.Setup != "" {
+		a.screen = a.openScreen()
+		defer a.screen.leave()
+	}
+	err = a.doSignIn(ctx, b, step)
+	a.screen.leave()
+	if err != nil {
 		return err
 	}
 	if step, err = b.SignIn(ctx, id); err != nil {
@@ -133,11 +140,13 @@ func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal boo
 	return a.result("login", step, func(p *printer) { p.line("%s", signInLine(p.style, step)) })
 }
 
-// doSignIn does what a step is about and comes back when that has ended.
+// doSignIn does a step: it opens an address, asks for a token, or runs a program in the box on this terminal.
 func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 	switch {
 	case step.URL != "":
-		fmt.Fprintln(a.stdout, step.URL)
+		if a.screen == nil { // else the card shows it
+			fmt.Fprintln(a.out, step.URL)
+		}
 		a.browse(step.URL)
 		return nil
 	case step.Setup != "":
@@ -145,25 +154,40 @@ func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 		if err != nil {
 			return err
 		}
+		a.screen.clear()
 		sink, end := a.sink()
 		defer end()
 		_, err = b.SetupExecutor(ctx, token, sink)
 		return err
 	}
+	return a.runSignIn(ctx, b, step)
+}
+
+// runSignIn runs the program of a step in the box, on the normal screen of this terminal.
+func (a *app) runSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 	c, err := b.SignInCommand(ctx, step)
 	if err != nil {
 		return err
 	}
+	a.screen.leave()
+	if a.screen != nil {
+		fmt.Fprintf(a.out, "hermes-box: in the box: %s\n", strings.Join(step.Command, " "))
+	}
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stderr
 	err = terminal.RunOnTerminal(c)
-	if ctx.Err() == nil { // also one that failed may have set up something
-		sink, end := a.sink()
-		err = errors.Join(err, b.SignInEnded(ctx, step, sink))
-		end()
+	if ctx.Err() != nil {
+		return err
 	}
+	sink, end := ops.Sink(nil), func() {}
+	if err == nil { // a program that failed may have set up something all the same, but that is not reported as done
+		sink, end = a.sink()
+	}
+	err = errors.Join(err, b.SignInEnded(ctx, step, sink))
+	end()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && ctx.Err() == nil {
-		fmt.Fprintln(a.stderr) // it may have ended within a line
+	if errors.As(err, &exit) {
+		fmt.Fprintln(a.errs) // it may have ended within a line
+		a.screen.untilRead(ctx, a.stdin)
 		return fault.New(fault.ExternalFailed, "%s ended with status %d", strings.Join(step.Command, " "), exit.ExitCode()).
 			Hint("hermes-box login %s", step.ID)
 	}

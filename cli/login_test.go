@@ -69,7 +69,7 @@ func TestLoginRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"login nobody", 2, `nothing to sign in to is called "nobody"`},
+		{"login nobody", 2, `login: there is no step "nobody"`},
 		{"login claude codex", 2, `login does not take "codex"`},
 		{"login claude", 2, "hint: run it in one: hermes-box exec -t -- claude auth login"},
 		{"login token", 2, "hint: hermes-box setup executor --token-stdin"},
@@ -103,24 +103,24 @@ func TestLoginWalk(t *testing.T) {
 	tm.Shows("✓ Claude Code                  done   signed in demo", "1 of 6 done", "▸ ◦ Codex")
 	tm.Type(enter, "codex login --device-auth", "▸ Run it here")
 	tm.Type(enter, "Press enter when it is done:")
-	tm.Type(endOfInput, "codex login --device-auth ended with status 1", "▸ Run it here")
+	tm.Type(endOfInput, "press enter to go back to the sign-in")
+	tm.Type(enter, "✗ codex login --device-auth ended with status 1", "▸ Run it here")
 	tm.Type(down+enter, "1 of 6 done", "▸ ◦ Hermes Agent") // skip
 
 	// Any order: up and down, in and out of a step.
 	tm.Type(down+down+down+enter, "Hermes uses Executor with", "hermes-box setup executor", "▸ Run it here")
 	tm.Type(esc, "▸ ◦ Executor's token")
 	tm.Type(up+enter, "in the browser: http://127.0.0.1:", "▸ Open it in the browser")
-	tm.Type(enter)
-	tm.Until("the address, and the card again", func(screen string) bool {
-		return strings.Count(screen, m.portal) == 2 && strings.Contains(screen, "▸ Open it")
-	})
+	tm.Type(enter, "opened: "+m.portal, "▸ Open it")
 	tm.Type(esc)
 
 	tm.Shows("▸ ◦ Executor's portal")
 	tm.Type(up+up+enter, "hermes setup", "▸ Run it here")
 	tm.Type(enter, "API key (in the demo any will do):")
 	tm.Type("a-key"+enter, "Which model? [demo-model]")
-	tm.Type(enter, "✓ have hermes take up its setup", "✓ Hermes Agent", "✓ Hermes's model               done   demo-model", "▸ ◦ Executor's portal")
+	tm.Type(enter)
+	tm.Hears("✓.* have hermes take up its setup")
+	tm.Shows("✓ Hermes Agent", "✓ Hermes's model               done   demo-model", "▸ ◦ Executor's portal")
 
 	// A wrong token is refused and asked for again, the right one is given.
 	tm.Type(down+enter, "hermes-box setup executor", "▸ Run it here")
@@ -139,6 +139,50 @@ func TestLoginWalk(t *testing.T) {
 	if opened, err := os.ReadFile(filepath.Join(m.dir, "opened")); err != nil || string(opened) != m.portal+"\n" {
 		t.Errorf("the browser was given %q: %v", opened, err)
 	}
+}
+
+// A program that ends without having set anything up is reported as failed, and nothing is ticked.
+func TestLoginEmptyKey(t *testing.T) {
+	t.Parallel()
+	m := newInhabited(t)
+	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24)
+	tm.Shows("▸ ◦ Claude Code")
+	tm.Type(down+down+enter, "hermes setup", "▸ Run it here")
+	tm.Type(enter, "API key (in the demo any will do):")
+	tm.Type(enter, "no key was given", "press enter to go back to the sign-in")
+	tm.Type(enter, "✗ hermes setup ended with status 1", "▸ Run it here")
+	if out := tm.Output(); strings.Contains(out, "take up its setup") {
+		t.Errorf("it says that something was taken up: %q", out)
+	}
+	tm.Type(esc, "▸ ◦ Hermes Agent")
+	tm.Type(esc, "0 of 6 signed in")
+	ends(t, tm, 0)
+}
+
+// The forms have a screen of their own: what the shell has written is not drawn over, and is there again when a program of
+// the box runs and when the sign-in has ended.
+func TestLoginLeavesTheShellsScreen(t *testing.T) {
+	t.Parallel()
+	m := newInhabited(t)
+	login := m.cmd("", "login")
+	shell := exec.Command("sh", "-c", `echo "what the shell wrote"; "$0" "$@"`, login.Path)
+	shell.Args, shell.Env, shell.Dir = append(shell.Args, login.Args[1:]...), login.Env, login.Dir
+	tm := ttytest.Start(t, shell, 80, 24)
+	tm.Shows("▸ ◦ Claude Code")
+	if s := tm.Text(); strings.Contains(s, "what the shell wrote") || !tm.Mode(1049) {
+		t.Errorf("the list is drawn over what the shell wrote:\n%s", s)
+	}
+	tm.Type(enter, "▸ Run it here")
+	tm.Type(enter, "Paste the code", "what the shell wrote", "hermes-box: in the box: claude auth login")
+	if tm.Mode(1049) {
+		t.Error("the program does not run on the normal screen")
+	}
+	tm.Type("code"+enter, "1 of 6 done")
+	if s := tm.Text(); strings.Contains(s, "what the shell wrote") {
+		t.Errorf("the list is drawn over what the shell wrote:\n%s", s)
+	}
+	tm.Type(esc, "what the shell wrote", "1 of 6 signed in")
+	ends(t, tm, 0)
 }
 
 // A command on a card is on one line of a terminal of 80 columns, also as it is typed in the demo.
@@ -163,7 +207,7 @@ func TestLoginLooksAgain(t *testing.T) {
 	tm.Type(up+enter, "✓ Claude Code", "▸ Skip") // from the first to the last: check again
 	tm.Type(esc, "1 of 6 done", "▸ ✓ Claude Code")
 	m.must("exec", "--", "claude", "auth", "logout")
-	tm.Type(up+up+enter, "0 of 6 done") // look again
+	tm.Type(up+up+enter, "0 of 6 done") // check again
 	tm.Type(ctrlC)
 	ends(t, tm, 0)
 }
@@ -180,6 +224,16 @@ func TestLoginOneStep(t *testing.T) {
 	tm.Shows("Press enter when it is done:")
 	tm.Type(endOfInput, "hermes-box: codex login --device-auth ended with status 1", "hint: hermes-box login codex")
 	ends(t, tm, 1)
+
+	// It does not begin while the clock of the box is an hour behind: what it gets would not be valid.
+	inject(t, m.machine, "clock-skew")
+	tm = ttytest.Start(t, m.cmd("", "login", "codex"), 80, 24)
+	tm.Shows("behind this machine's: signing in would", "hint: hermes-box exec -- sudo systemctl restart systemd-timesyncd")
+	ends(t, tm, 1)
+	if strings.Contains(tm.Output(), "Press enter when it is done:") {
+		t.Error("the sign-in began")
+	}
+	heal(t, m.machine, "clock-skew")
 
 	out, stderr, err := m.run("login", "executor")
 	if want := m.portal + "\n◦ Executor's portal            to do  nothing connected yet\n"; err != nil || out != want {

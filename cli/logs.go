@@ -42,6 +42,9 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 			if len(args) == 1 {
 				source = args[0]
 			}
+			if err := oneOf(cmd, "log", source, ops.LogSources); err != nil {
+				return err
+			}
 			switch {
 			case lines < 1:
 				return fault.New(fault.InvalidInput, "--lines %d: at least 1", lines).Hint("hermes-box logs --lines 100")
@@ -58,16 +61,16 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 			if a.follows = follow; follow {
 				ctx = whileRead(ctx, a.stdout)
 			}
-			shown := &keeper{Writer: a.stdout}
 			if raw {
-				err = b.Logs(ctx, source, lines, follow, shown)
+				a.out.ascii = false
+				err = b.Logs(ctx, source, lines, follow, a.out)
 			} else {
-				out := &lineWriter{out: shown, render: a.logLine(source)}
+				out := &lineWriter{out: a.out, render: a.logLine(source)}
 				if err = b.Logs(ctx, source, lines, follow, out); err == nil {
 					err = out.flush()
 				}
 			}
-			if err == nil && shown.written == 0 {
+			if err == nil && a.out.written == 0 {
 				a.note("the log is empty")
 			}
 			if cause := context.Cause(ctx); errors.Is(cause, syscall.EPIPE) {

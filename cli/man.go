@@ -84,8 +84,11 @@ directory all pages are written into it.`,
 				verb, _, err := root.Find(args)
 				if err != nil || verb == root {
 					if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-						return fault.New(fault.InvalidInput, "%s is neither a verb nor a directory", args[0]).
-							Hint("hermes-box help lists the verbs; mkdir -p %s makes the directory", shellescape.Quote(args[0]))
+						refused := fault.New(fault.InvalidInput, "%s is neither a verb nor a directory", args[0])
+						if meant := meantVerb(root, args[0]); meant != "" {
+							return refused.Hint("did you mean hermes-box man %s?", meant)
+						}
+						return refused.Hint("hermes-box help lists the verbs; mkdir -p %s makes the directory", shellescape.Quote(args[0]))
 					}
 					return writePages(root, args[0])
 				}

@@ -35,11 +35,11 @@ func (a *app) result(command string, v any, text func(p *printer)) error {
 	sanitize.Value(&v)
 	if a.json {
 		sanitize.Strings(&v, a.typed)
-		return json.NewEncoder(a.stdout).Encode(answer{Schema: 1, OK: true, Command: command, Box: a.box, Result: v})
+		return json.NewEncoder(a.out).Encode(answer{Schema: 1, OK: true, Command: command, Box: a.box, Result: v})
 	}
-	p := &printer{style: style{a.colored(a.stdout)}}
+	p := &printer{style: style{a.colored(a.out)}}
 	text(p)
-	_, err := fmt.Fprint(a.stdout, a.typed(p.String()))
+	_, err := fmt.Fprint(a.out, a.typed(p.String()))
 	return err
 }
 
@@ -49,29 +49,29 @@ func (a *app) printError(command string, err error) {
 		if details == nil {
 			details = map[string]any{}
 		}
-		out := a.stderr
+		out := a.errs
 		if a.json {
-			out = a.stdout
+			out = a.out
 		}
 		p := &problem{Code: string(fault.CodeOf(err)), Message: err.Error(), Recovery: fault.HintOf(err), Details: details}
 		sanitize.Strings(p, a.shown)
 		json.NewEncoder(out).Encode(answer{Schema: 1, Command: command, Box: a.box, Error: p})
 		return
 	}
-	s := style{a.colored(a.stderr)}
+	s := style{a.colored(a.errs)}
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok && out != "" {
-		fmt.Fprintln(a.stderr, s.dim(indent(sanitize.Text(out))))
+		fmt.Fprintln(a.errs, s.dim(indent(sanitize.Text(out))))
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", s.red("hermes-box:"), a.shown(err.Error()))
+	fmt.Fprintf(a.errs, "%s %s\n", s.red("hermes-box:"), a.shown(err.Error()))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintf(a.stderr, "%s %s\n", s.yellow("hint:"), a.shown(hint))
+		fmt.Fprintf(a.errs, "%s %s\n", s.yellow("hint:"), a.shown(hint))
 	}
 }
 
 // note tells the person something that is neither result nor error.
 func (a *app) note(line string) {
 	if !a.quiet && !a.events {
-		fmt.Fprintln(a.stderr, a.shown(line))
+		fmt.Fprintln(a.errs, a.shown(line))
 	}
 }
 
@@ -80,12 +80,12 @@ func (a *app) sink() (ops.Sink, func()) {
 	a.changes.Store(true)
 	switch {
 	case a.events:
-		enc := json.NewEncoder(a.stderr)
+		enc := json.NewEncoder(a.errs)
 		return func(e ops.Event) { enc.Encode(a.shownEvent(e)) }, func() {}
 	case a.quiet:
 		return nil, func() {}
 	}
-	p := newProgress(a.stderr, style{a.colored(a.stderr)}, isTerminal(a.stderr) && !accessible())
+	p := newProgress(a.errs, style{a.colored(a.errs)}, isTerminal(a.errs) && !accessible())
 	return func(e ops.Event) { p.event(a.shownEvent(e)) }, p.close
 }
 
@@ -101,11 +101,11 @@ func (a *app) shown(text string) string { return a.typed(sanitize.Text(text)) }
 
 // meanwhile shows on a terminal what takes a moment, until the function that it gives is called.
 func (a *app) meanwhile(what string) (over func()) {
-	if a.quiet || a.events || accessible() || !isTerminal(a.stderr) {
+	if a.quiet || a.events || accessible() || !isTerminal(a.errs) {
 		return func() {}
 	}
-	fmt.Fprint(a.stderr, style{a.colored(a.stderr)}.dim(what+"..."))
-	return func() { fmt.Fprint(a.stderr, "\r\x1b[K") }
+	fmt.Fprint(a.errs, style{a.colored(a.errs)}.dim(what+"..."))
+	return func() { fmt.Fprint(a.errs, "\r\x1b[K") }
 }
 
 func (a *app) colored(w any) bool {

@@ -167,7 +167,9 @@ func (p *progress) now() string {
 	return strings.Join(parts, " · ")
 }
 
+// seconds writes a duration; one below zero is none.
 func seconds(s float64) string {
+	s = max(s, 0)
 	if s < 60 {
 		return fmt.Sprintf("%.1fs", s)
 	}

@@ -2,9 +2,45 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"os"
+	"strings"
 	"testing"
 )
+
+// What nobody reads any more is no failure: the work is done, and the status is that of a command ended by SIGPIPE.
+// start and stop once said "broken pipe" and ended with 1.
+func TestNobodyReadsTheResult(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"doctor"}, {"help"}, {"stop"}, {"destroy", "--force"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		c := m.cmd("", args...)
+		var stderr bytes.Buffer
+		c.Stdout, c.Stderr = w, &stderr
+		if err := c.Run(); c.ProcessState.ExitCode() != exitPipe || strings.Contains(stderr.String(), "hermes-box:") {
+			t.Errorf("%v: %v: %s", args, err, stderr.String())
+		}
+		w.Close()
+	}
+	if left := m.left(); len(left) > 0 {
+		t.Errorf("destroy left %v", left)
+	}
+	// A disk that is full is another matter.
+	if full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0); err == nil {
+		c := m.cmd("", "status")
+		var stderr bytes.Buffer
+		c.Stdout, c.Stderr = full, &stderr
+		if c.Run(); c.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%v: %s", c.ProcessState, stderr.String())
+		}
+		full.Close()
+	}
+}
 
 // Whoever follows a log into a pipe ends with the one who reads it, also while the log is silent.
 func TestFollowingEndsWithItsReader(t *testing.T) {

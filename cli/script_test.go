@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
+	testOnlyPatience, _ = time.ParseDuration(os.Getenv(patienceVariable))
 	testOnlyStayRoot, testOnlyAfterStep, testOnlyHelper = true, crash, demo.Helper
 	testscript.Main(m, map[string]func(){
 		"hermes-box": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

@@ -26,8 +26,8 @@ own environment file in the box, Hermes is restarted, and Hermes must find the s
 as it was. Run again with the same token it changes nothing.`,
 		Example: "  hermes-box setup executor\n  " + ops.ShowToken + " | hermes-box setup executor --token-stdin",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] != "executor" {
-				return fault.New(fault.InvalidInput, "nothing called %q can be set up", args[0]).Hint("hermes-box setup executor")
+			if err := oneOf(cmd, "service", args[0], []string{"executor"}); err != nil {
+				return err
 			}
 			b, err := a.openBox()
 			if err != nil {
@@ -88,7 +88,7 @@ func (a *app) askToken(ctx context.Context) (string, error) {
 			}
 			return nil
 		})
-	switch err := a.ask(ctx, a.stderr, question); {
+	switch err := a.ask(ctx, a.errs, question); {
 	case errors.Is(err, errLeft):
 		return "", fault.New(fault.Interrupted, "no token was given").Hint("%s", ops.ShowToken)
 	case err != nil:

@@ -3,32 +3,35 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hermes-box/internal/spell"
 	"hermes-box/ops/fault"
 )
 
-// otherWords are what people who know other tools type for a verb of ours.
+// otherWords are what people who know other tools type for a verb of ours. The table of operations may have more.
 var otherWords = map[string][]string{
 	"create":  {"new", "init", "up"},
 	"start":   {"boot", "resume"},
-	"stop":    {"down", "halt", "shutdown", "suspend"},
+	"stop":    {"down", "halt", "shutdown", "poweroff", "suspend"},
+	"restart": {"reboot", "reload"},
 	"destroy": {"delete", "remove", "rm"},
 	"ssh":     {"attach", "shell", "enter", "tmux"},
 	"exec":    {"run"},
+	"login":   {"signin", "auth"},
 	"status":  {"list", "ls", "ps", "info", "show"},
-	"doctor":  {"check"},
+	"doctor":  {"check", "diagnose"},
 }
 
 // strict makes every word that cobra would let pass an error that says what may have been meant.
 func strict(root *cobra.Command) {
-	root.SuggestionsMinimumDistance = 2
 	root.Args = noSuchVerb
 	for _, cmd := range root.Commands() {
-		cmd.SuggestFor = otherWords[cmd.Name()]
+		cmd.SuggestFor = append(cmd.SuggestFor, otherWords[cmd.Name()]...)
 		if cmd.Args != nil {
 			cmd.Args = inWords(cmd.Args)
 		}
@@ -39,7 +42,7 @@ func strict(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":
-			cmd.Short = "tell about a verb"
+			cmd.Short = "explain a verb"
 			cmd.PersistentPreRun = nil // cobra's, which keeps that of root from being run
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
 				topic, rest, err := root.Find(args)
@@ -53,7 +56,7 @@ func strict(root *cobra.Command) {
 				return topic.Help()
 			}
 		case "completion":
-			cmd.Short = "print what completes verbs and flags in a shell"
+			cmd.Short = "print the completion script for a shell"
 			cmd.Args = noSuchVerb
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range cmd.Commands() {
@@ -68,13 +71,37 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2
-	var meant []string
-	for _, name := range cmd.SuggestionsFor(args[0]) {
-		meant = append(meant, cmd.CommandPath()+" "+name)
+	meant := ""
+	if verb := meantVerb(cmd, args[0]); verb != "" {
+		meant = cmd.CommandPath() + " " + verb
 	}
 	verb := strings.TrimPrefix(cmd.CommandPath()+" "+args[0], cmd.Root().Name()+" ")
 	return fault.New(fault.InvalidInput, "there is no command %q", verb).Hint("%s", didYouMean(cmd, meant))
+}
+
+// meantVerb is the subcommand of cmd that a word was meant to be: one that other tools call so, or one spelt nearly so.
+func meantVerb(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if slices.Contains(sub.SuggestFor, strings.ToLower(word)) {
+			return sub.Name()
+		}
+		names = append(names, sub.Name())
+	}
+	return spell.Nearest(word, names)
+}
+
+// oneOf refuses an argument that is none of words.
+func oneOf(cmd *cobra.Command, what, arg string, words []string) error {
+	if slices.Contains(words, arg) {
+		return nil
+	}
+	err := fault.New(fault.InvalidInput, "%s: there is no %s %q", cmd.Name(), what, arg)
+	if meant := spell.Nearest(arg, words); meant != "" {
+		return err.Hint("did you mean %s %s? the others are %s", cmd.CommandPath(), meant,
+			strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == meant }), ", "))
+	}
+	return err.Hint("%s %s", cmd.CommandPath(), strings.Join(words, "|"))
 }
 
 // inWords says what is wrong with the number of arguments.
@@ -98,14 +125,12 @@ var kinds = map[string]string{"int": "a whole number", "bool": "true or false"}
 // wrongFlag says which flag may have been meant, or what it takes.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	var meant []string
+	meant := ""
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		known := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra measures the distance of commands alone
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			known.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
-		})
-		for _, name := range known.SuggestionsFor(unknown.GetSpecifiedName()) {
-			meant = append(meant, "--"+name)
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if name := spell.Nearest(unknown.GetSpecifiedName(), names); name != "" {
+			meant = "--" + name
 		}
 	}
 	var invalid *pflag.InvalidValueError
@@ -115,10 +140,10 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return fault.New(fault.InvalidInput, "%w", err).Hint("%s", didYouMean(cmd, meant))
 }
 
-func didYouMean(cmd *cobra.Command, meant []string) string {
+func didYouMean(cmd *cobra.Command, meant string) string {
 	all := cmd.CommandPath() + " --help"
-	if len(meant) == 0 {
+	if meant == "" {
 		return all
 	}
-	return "did you mean " + strings.Join(meant, ", or ") + "? " + all + " lists all"
+	return "did you mean " + meant + "? " + all + " lists all"
 }

@@ -8,7 +8,9 @@ import (
 
 	"charm.land/huh/v2"
 
+	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
+	"hermes-box/ops/fault"
 )
 
 // Answers of the walkthrough that are no step.
@@ -19,16 +21,26 @@ const (
 	skip  = "skip"
 )
 
-// walk is the walkthrough: a list of the steps, and a card for each, until the person leaves.
+// walk is the walkthrough: a list of the steps and a card for each, until the person leaves.
+type walk struct {
+	*app
+	box    *ops.Box
+	notice string // what the last step came to, shown on the next form
+}
+
 func (a *app) walk(ctx context.Context, b *ops.Box) error {
+	a.screen = a.openScreen()
+	defer a.screen.leave()
+	w := &walk{app: a, box: b}
 	at := "" // the step the person is at
 	for {
-		steps, err := a.lookAtSignIns(ctx, b)
+		steps, err := a.askSignIns(ctx, b)
 		if err != nil {
 			return err
 		}
-		choice, err := a.chooseSignIn(ctx, b, steps, at)
+		choice, err := w.choose(ctx, steps, at)
 		if errors.Is(err, errLeft) || choice == leave {
+			a.screen.leave()
 			return a.result("login", steps, func(p *printer) { signInsText(p, steps) })
 		}
 		if err != nil {
@@ -37,14 +49,14 @@ func (a *app) walk(ctx context.Context, b *ops.Box) error {
 		if choice == again {
 			continue
 		}
-		if at, err = a.signInCard(ctx, b, steps, choice); err != nil {
+		if at, err = w.card(ctx, steps, choice); err != nil {
 			return err
 		}
 	}
 }
 
-// chooseSignIn shows the list. The cursor is on the step at, or on the first that is to be done.
-func (a *app) chooseSignIn(ctx context.Context, b *ops.Box, steps signIns, at string) (string, error) {
+// choose shows the list. The cursor is on the step at, or on the first that is to be done.
+func (w *walk) choose(ctx context.Context, steps signIns, at string) (string, error) {
 	choice := again
 	options := make([]huh.Option[string], 0, len(steps.Steps)+2)
 	for _, s := range steps.Steps {
@@ -56,21 +68,21 @@ func (a *app) chooseSignIn(ctx context.Context, b *ops.Box, steps signIns, at st
 	if at == "" && choice == again { // nothing is left to do
 		choice = leave
 	}
-	options = append(options, huh.NewOption("  Look again", again), huh.NewOption("  Leave", leave))
-	title := fmt.Sprintf("Sign in to box %s: %d of %d done", b.Name(), steps.Done, len(steps.Steps))
-	return choice, a.ask(ctx, a.stdout, huh.NewSelect[string]().Title(title).
-		Description("In any order; esc leaves. Come back any day: the box is asked each time.\n").Options(options...).Value(&choice))
+	options = append(options, huh.NewOption("  Check again", again), huh.NewOption("  Leave", leave))
+	title := fmt.Sprintf("Sign in to box %s: %d of %d done", w.box.Name(), steps.Done, len(steps.Steps))
+	return choice, w.ask(ctx, w.out, huh.NewSelect[string]().Title(title).
+		Description(w.noticed("In any order; esc leaves. Come back any day: the box is asked each time.\n")).Options(options...).Value(&choice))
 }
 
-// signInCard shows one step until it is run or skipped, and returns the step to go on with.
-func (a *app) signInCard(ctx context.Context, b *ops.Box, steps signIns, id string) (string, error) {
+// card shows one step until it is done or skipped, and returns the step to go on with.
+func (w *walk) card(ctx context.Context, steps signIns, id string) (string, error) {
 	for {
 		step := only(steps, id).Steps[0]
 		choice := run
 		if step.Done {
 			choice = skip
 		}
-		err := a.askCard(ctx, step, &choice)
+		err := w.askCard(ctx, step, &choice)
 		switch {
 		case errors.Is(err, errLeft):
 			return id, nil
@@ -79,37 +91,73 @@ func (a *app) signInCard(ctx context.Context, b *ops.Box, steps signIns, id stri
 		case choice == skip:
 			return next(steps, id), nil
 		case choice == run:
-			if err := a.doSignIn(ctx, b, step); ctx.Err() != nil {
-				return "", ctx.Err()
-			} else if err != nil {
-				a.printError("login", err)
+			if err := w.do(ctx, step); err != nil {
+				return "", err
 			}
 		}
-		if steps, err = a.lookAtSignIns(ctx, b); err != nil {
+		if steps, err = w.askSignIns(ctx, w.box); err != nil {
 			return "", err
 		}
 		if s := only(steps, id).Steps[0]; choice == run && s.Done {
-			p := &printer{style: style{a.colored(a.stdout)}}
-			fmt.Fprintln(a.stdout, signInLine(p.style, s))
+			w.report(signInLine(style{}, s))
 			return next(steps, id), nil
 		}
 	}
 }
 
-func (a *app) askCard(ctx context.Context, step ops.SignIn, choice *string) error {
-	text := wrapped(a.typed(cardText(step)), a.stdout)
+// do does a step. What went wrong is shown on the next form; the error is that of the context.
+func (w *walk) do(ctx context.Context, step ops.SignIn) error {
+	w.screen.clear()
+	err := w.doSignIn(ctx, w.box, step)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil && step.URL != "":
+		w.report("opened: " + step.URL)
+	case err != nil && w.screen == nil:
+		w.printError("login", err)
+	case err != nil:
+		w.report("✗ " + w.shown(err.Error()))
+		if hint := fault.HintOf(err); hint != "" && step.Setup != "" { // the hint for a command is to run this step again
+			w.notice += "hint: " + w.shown(hint) + "\n"
+		}
+	}
+	w.screen.enter()
+	return nil
+}
+
+// report keeps a line for the next form; in accessible mode it is printed.
+func (w *walk) report(line string) {
+	if w.screen == nil {
+		fmt.Fprintln(w.out, line)
+		return
+	}
+	w.notice = line + "\n"
+}
+
+// noticed puts the notice, which is shown once, before the text of a form.
+func (w *walk) noticed(text string) string {
+	if w.notice != "" {
+		text = w.notice + "\n" + text
+		w.notice = ""
+	}
+	return text
+}
+
+func (w *walk) askCard(ctx context.Context, step ops.SignIn, choice *string) error {
+	text := wrapped(w.typed(sanitize.Text(cardText(step))), w.out)
 	if accessible() { // a form reads out no description
-		fmt.Fprintln(a.stdout, text)
+		fmt.Fprintln(w.out, text)
 	}
 	does := "Run it here"
 	if step.URL != "" {
 		does = "Open it in the browser"
 	}
-	return a.ask(ctx, a.stdout, huh.NewSelect[string]().Title(signInLine(style{}, step)).Description(text).Value(choice).Options(
+	return w.ask(ctx, w.out, huh.NewSelect[string]().Title(signInLine(style{}, step)).Description(wrapped(w.noticed(text), w.out)).Value(choice).Options(
 		huh.NewOption(does, run), huh.NewOption("Skip", skip), huh.NewOption("Check again", again)))
 }
 
-// cardText is why the step is there and what exactly is done.
+// cardText says what a step is for and what exactly is done.
 func cardText(step ops.SignIn) string {
 	does := "in the box: " + strings.Join(step.Command, " ")
 	switch {
@@ -119,12 +167,12 @@ func cardText(step ops.SignIn) string {
 		does = "on this machine: " + step.Type
 	}
 	if step.Ask != "" {
-		does += "\nits token is shown by\n" + step.Ask // a line of its own, so that it can be copied
+		does += "\nthis shows the token that is asked for:\n" + step.Ask // a line of its own, so that it can be copied
 	}
 	return step.Why + "\n\n" + does + "\n"
 }
 
-// next is the step that comes behind one and is to be done; "" where all behind it are.
+// next is the first step after one that is still to be done; "" where there is none.
 func next(steps signIns, id string) string {
 	behind := false
 	for _, s := range steps.Steps {

@@ -83,13 +83,16 @@ func (a *app) open() *cobra.Command {
 		Use: "open [executor|dashboard]", GroupID: "work", Args: cobra.MaximumNArgs(1), ValidArgs: []string{"executor", "dashboard"},
 		Short: "open Executor's portal or Hermes's dashboard in the browser",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := a.openBox()
-			if err != nil {
-				return err
-			}
 			service := "executor"
 			if len(args) == 1 {
 				service = args[0]
+			}
+			if err := oneOf(cmd, "service", service, cmd.ValidArgs); err != nil {
+				return err
+			}
+			b, err := a.openBox()
+			if err != nil {
+				return err
 			}
 			url, err := b.Open(cmd.Context(), service)
 			if err != nil {

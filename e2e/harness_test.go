@@ -115,7 +115,7 @@ func (l *lab) runIn(t *testing.T, dir, stdin string, args ...string) outcome {
 }
 
 func (l *lab) cmd(t *testing.T, dir string, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Minute)
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, l.program, args...)
 	c.Dir = dir

@@ -34,6 +34,9 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if _, err := component.WritePorts(g.Tree, tx.Ports); err != nil {
 		return done, err
 	}
+	if _, err := g.AppliedState(); err != nil { // else it would fail after the first component was activated
+		return done, err
+	}
 	todo, err := g.changes(ctx, tx)
 	if err != nil {
 		return done, err

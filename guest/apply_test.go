@@ -481,15 +481,14 @@ func TestSeedsAreWrittenOnce(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
-	config := b.Path("/data/home/agent/.codex/config.toml")
-	text, err := os.ReadFile(config)
-	if err != nil || !strings.Contains(string(text), "check_for_update_on_startup = false\n") {
-		t.Errorf("%q, %v", text, err)
+	if text := b.read("etc/codex/config.toml"); !strings.Contains(text, "check_for_update_on_startup = false\n") {
+		t.Errorf("codex is configured with %q", text)
 	}
+	config := b.Path("/data/home/agent/.codex/config.toml")
 	must(t, os.WriteFile(config, []byte("# mine\n"), 0o600))
 	must(t, b.apply(2, "codex", "executor"))
-	if text, _ = os.ReadFile(config); string(text) != "# mine\n" {
-		t.Errorf("config is %q", text)
+	if text, _ := os.ReadFile(config); string(text) != "# mine\n" {
+		t.Errorf("the user's config is %q", text)
 	}
 	if again, _ := os.ReadFile(b.Path("/data/secrets/executor-token.env")); string(again) != string(token) {
 		t.Error("the token has changed")

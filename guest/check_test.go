@@ -35,10 +35,12 @@ func (b *box) consistent(t *testing.T) {
 	}
 	state, err := b.AppliedState()
 	must(t, err)
-	var record map[string]struct {
-		Current, Previous *struct {
-			Dir       string
-			Component struct{ Version string }
+	var record struct {
+		Components map[string]struct {
+			Current, Previous *struct {
+				Dir       string
+				Component struct{ Version string }
+			}
 		}
 	}
 	data, err := os.ReadFile(b.Path("/var/lib/hermes-box/releases.json"))
@@ -55,7 +57,7 @@ func (b *box) consistent(t *testing.T) {
 		if name == "claude" {
 			want = append(want, "stranger")
 		}
-		r := record[name]
+		r := record.Components[name]
 		if r.Previous != nil {
 			want = append(want, r.Previous.Dir)
 			if state[name].Previous != r.Previous.Component.Version {

@@ -1,41 +1,27 @@
 package guest
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"runtime"
 
-	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
-// Hello introduces this helper and the machine it is in. It needs no privilege.
-func (g *Guest) Hello(ctx context.Context) (protocol.Hello, error) {
-	h := protocol.Hello{Protocol: protocol.Version, Arch: runtime.GOARCH, BootID: g.bootID()}
+// Hello says which helper this is, and which objects it has. It needs no privilege.
+func (g *Guest) Hello() (protocol.Hello, error) {
+	h := protocol.Hello{Protocol: protocol.Version}
 	var err error
 	if h.Helper, err = g.helperDigest(); err != nil {
-		return h, err
-	}
-	switch _, err := os.Stat(g.Path(layout.Bootstrapped)); {
-	case err == nil:
-		h.Bootstrapped = true
-	case !errors.Is(err, fs.ErrNotExist):
-		return h, err
-	}
-	if h.DataUUID, err = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)); err != nil {
 		return h, err
 	}
 	h.Objects, err = g.Objects().Digests()
 	return h, err
 }
 
-// helperDigest is the sha256 of the helper: host and helper are built together, and prove it.
+// helperDigest is the digest of the running helper.
 func (g *Guest) helperDigest() (string, error) {
 	path := g.Helper
 	if path == "" {

@@ -12,7 +12,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// maxLogLines is the most that is shown of the past.
+// maxLogLines bounds LogRequest.Lines.
 const maxLogLines = 100_000
 
 // logUnits are the units of each source of a LogRequest.
@@ -22,8 +22,8 @@ var logUnits = map[string][]string{
 	"recovery": {layout.RecoveryUnit},
 }
 
-// Logs copies the journal of one source to out as plain text, the last ask.Lines lines of it. With Follow it
-// goes on until ctx ends, which is no error then. Reading the journal needs root.
+// Logs writes the last ask.Lines lines of a source's log to out, as plain text. With Follow it continues until ctx ends,
+// which is no error then. It needs root.
 func (g *Guest) Logs(ctx context.Context, ask protocol.LogRequest, out io.Writer) error {
 	units, ok := logUnits[ask.Source]
 	if !ok {
@@ -40,16 +40,13 @@ func (g *Guest) Logs(ctx context.Context, ask protocol.LogRequest, out io.Writer
 	if ask.Follow {
 		args = append(args, "--follow")
 	}
-	printed, err := g.Machine.Run(ctx, machine.Cmd{Path: "journalctl", Args: args, Stdout: out, Timeout: -1})
+	_, err := g.Machine.Run(ctx, machine.Cmd{Path: "journalctl", Args: args, Stdout: out, Timeout: -1})
 	if ask.Follow && ctx.Err() != nil {
 		return nil
 	}
-	// A Machine without streams returns what it printed; the real one returns what is on stderr.
 	var exit *machine.ExitError
-	if err == nil && len(printed) > 0 {
-		_, err = out.Write(printed)
-	} else if errors.As(err, &exit) && exit.Output != "" {
-		err = fmt.Errorf("%w: %s", err, exit.Output)
+	if errors.As(err, &exit) && exit.Output != "" {
+		return fmt.Errorf("%w: %s", err, exit.Output)
 	}
 	return err
 }

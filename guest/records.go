@@ -1,16 +1,21 @@
 package guest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
-	"hermes-box/guest/durable"
 	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
-// release is one installed version of a component: what it was made of and the name of its directory.
+// release is one installed version of a component: what it is made of, and the name of its directory.
 type release struct {
 	Component protocol.Component `json:"component"`
 	Dir       string             `json:"dir"`
@@ -18,20 +23,77 @@ type release struct {
 
 func (r release) digest() string { return protocol.ReleaseDigest(r.Component.Artifacts) }
 
-// kept are the releases of one component on disk: at most two. Both were healthy once.
+// kept are the releases of one component on the disk, at most two. Each was healthy once.
 type kept struct {
 	Current  *release `json:"current,omitempty"`
 	Previous *release `json:"previous,omitempty"`
 }
 
-// AppliedState is what applied.json records: every component after its last healthy activation, by name. It is
-// empty on a fresh root.
+// byComponent is the form of applied.json and releases.json. Version is the protocol version of the helper that wrote the
+// file; helpers up to version 3 wrote the components alone.
+type byComponent[T any] struct {
+	Version    int          `json:"version"`
+	Components map[string]T `json:"components"`
+}
+
+// AppliedState is the content of applied.json: every component after its last healthy activation, by name. It is empty on a
+// fresh root.
 func (g *Guest) AppliedState() (map[string]protocol.AppliedComponent, error) {
-	state := map[string]protocol.AppliedComponent{}
-	if err := durable.ReadJSON(g.Path(layout.Applied), &state); err != nil {
-		return nil, damaged(err)
+	return readComponents[protocol.AppliedComponent](g.Path(layout.Applied))
+}
+
+func (g *Guest) releases() (map[string]kept, error) {
+	return readComponents[kept](g.Path(layout.Releases))
+}
+
+func readComponents[T any](path string) (map[string]T, error) {
+	var record byComponent[T]
+	if found, err := readRecord(path, &record); err != nil {
+		return nil, err
+	} else if found && record.Version == 0 {
+		record.Components = nil
+		if _, err := readRecord(path, &record.Components); err != nil {
+			return nil, err
+		}
 	}
-	return state, nil
+	if record.Components == nil {
+		record.Components = map[string]T{}
+	}
+	return record.Components, nil
+}
+
+func writeComponents[T any](g *Guest, path string, components map[string]T) error {
+	return g.WriteJSON(g.Path(path), byComponent[T]{protocol.Version, components})
+}
+
+// readRecord decodes a record of the engine, if there is one. A field that this version does not know is an error, except in
+// a record of an older version. The error says if the record was written by a newer version.
+func readRecord(path string, into any) (found bool, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(into); err == nil {
+		return true, nil
+	}
+	var writer struct {
+		Version int `json:"version"`
+	}
+	switch json.Unmarshal(data, &writer); {
+	case writer.Version > protocol.Version:
+		return true, &protocol.Error{Code: "integrity_failed",
+			Message: fmt.Sprintf("%s was written by a newer version of hermes-box (protocol %d; this one has %d)", filepath.Base(path), writer.Version, protocol.Version),
+			Hint:    "upgrade hermes-box on the host, then run the command again"}
+	case writer.Version < protocol.Version && json.Unmarshal(data, into) == nil:
+		return true, nil
+	}
+	return true, &protocol.Error{Code: "integrity_failed", Message: fmt.Sprintf("%s is damaged: %v", filepath.Base(path), err),
+		Hint: "look at it: hermes-box exec -- sudo cat " + protocol.StateDir + "/" + filepath.Base(path)}
 }
 
 // AppliedLock is the canonical text of the lock that was applied last; empty before the first.
@@ -43,21 +105,7 @@ func (g *Guest) AppliedLock() (string, error) {
 	return string(text), err
 }
 
-func (g *Guest) releases() (map[string]kept, error) {
-	all := map[string]kept{}
-	if err := durable.ReadJSON(g.Path(layout.Releases), &all); err != nil {
-		return nil, damaged(err)
-	}
-	return all, nil
-}
-
-func damaged(err error) error {
-	return &protocol.Error{Code: "integrity_failed", Message: "the record of what is applied is damaged: " + err.Error(),
-		Hint: "look at it: hermes-box exec -- sudo ls -l " + protocol.StateDir}
-}
-
-// commit records the candidate as current, and the one before it as previous. It can be run again after a
-// crash anywhere in it.
+// commit records the candidate as current, and the release before it as previous. After a crash it can be run again.
 func (g *Guest) commit(ctx context.Context, j *journal) error {
 	all, err := g.releases()
 	if err != nil {
@@ -71,7 +119,7 @@ func (g *Guest) commit(ctx context.Context, j *journal) error {
 		}
 		k.Current = &j.Candidate
 		all[name] = k
-		if err := g.WriteJSON(g.Path(layout.Releases), all); err != nil {
+		if err := writeComponents(g, layout.Releases, all); err != nil {
 			return err
 		}
 	}
@@ -85,7 +133,7 @@ func (g *Guest) commit(ctx context.Context, j *journal) error {
 		entry.Previous = k.Previous.Component.Version
 	}
 	state[name] = entry
-	if err := g.WriteJSON(g.Path(layout.Applied), state); err != nil {
+	if err := writeComponents(g, layout.Applied, state); err != nil {
 		return err
 	}
 	if j.Drop == "" {

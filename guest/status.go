@@ -10,18 +10,16 @@ import (
 	"time"
 
 	"hermes-box/guest/bootstrap"
-	"hermes-box/guest/component"
-	"hermes-box/guest/layout"
 	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
-// statusTime bounds everything Status waits for; what does not answer by then is reported as such.
+// statusTime bounds everything that Status waits for. What does not answer in time is reported as a problem.
 const statusTime = 8 * time.Second
 
-// Status tells all there is to see in one look: the machine, the disks, what is applied and whether it works.
-// It changes nothing, needs no privilege and starts one program at most, for the dashboard asks every few
-// seconds. A part that cannot be read is told as a problem of that part, never as an error of the whole.
+// Status reports the state of the machine, the disks and the components. It changes nothing, needs no privilege and starts no
+// program while all is well, because the dashboard calls it every few seconds. A part that cannot be read is reported as a
+// problem of that part, not as an error of the whole.
 func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
@@ -29,11 +27,11 @@ func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
 	g.machineStatus(&s)
 	var wait sync.WaitGroup
 	wait.Go(func() { g.dataStatus(ctx, &s) })
-	wait.Go(func() { s.Components = g.componentStatus(ctx) })
+	wait.Go(func() { s.Components = g.componentHealth(ctx) })
 	wait.Wait()
 	var err error
 	if s.Lock, err = g.AppliedLock(); err != nil {
-		s.Lock, s.LockProblem = "", "what was applied last cannot be read: "+err.Error()
+		s.Lock, s.LockProblem = "", "the applied lock cannot be read: "+err.Error()
 	}
 	switch j, err := g.readJournal(); {
 	case err != nil:
@@ -41,39 +39,23 @@ func (g *Guest) Status(ctx context.Context) (protocol.Status, error) {
 	case j != nil:
 		s.Journal = j.String()
 	}
-	// Read last, so that the host's comparison of clocks holds no waiting.
+	// Read last, so that none of the waiting above counts as a difference of the clocks.
 	s.Now = g.now().Format(time.RFC3339Nano)
 	return s, nil
 }
 
-// componentStatus asks systemd once about all services.
-func (g *Guest) componentStatus(ctx context.Context) []protocol.ComponentStatus {
-	units, err := g.Machine.Units(ctx, layout.HermesUnit, layout.ExecutorUnit)
-	if err == nil {
-		var all []protocol.ComponentStatus
-		if all, err = g.componentHealth(ctx, units); err == nil {
-			return all
-		}
-	}
-	var all []protocol.ComponentStatus
-	for _, c := range component.All() {
-		all = append(all, protocol.ComponentStatus{Name: c.Name(), State: protocol.FailedState, Detail: err.Error()})
-	}
-	return all
-}
-
-// dataStatus tells what is mounted at /data and, if it is not what it should be, why.
+// dataStatus reports what is mounted at /data, and what is wrong with it.
 func (g *Guest) dataStatus(ctx context.Context, s *protocol.Status) {
 	if err := g.CheckData(ctx); err != nil {
 		s.DataProblem = err.Error()
-		s.DataUUID, _ = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)) // the problem says it already
+		s.DataUUID, _ = g.Machine.MountedUUID(ctx, g.Path(protocol.DataDir)) // the problem covers a failure here
 		return
 	}
 	s.DataUUID, _ = bootstrap.RecordedUUID(g.Tree)
 	s.Data = g.Machine.Usage(g.Path(protocol.DataDir))
 }
 
-// machineStatus reads what the kernel tells of the machine; what it does not tell stays zero.
+// machineStatus reads the state of the machine from the kernel. What cannot be read stays zero.
 func (g *Guest) machineStatus(s *protocol.Status) {
 	s.OS = osName(g.read("/etc/os-release"))
 	s.Kernel = strings.TrimSpace(g.read("/proc/sys/kernel/osrelease"))
@@ -85,17 +67,18 @@ func (g *Guest) machineStatus(s *protocol.Status) {
 }
 
 func (g *Guest) read(path string) string {
-	text, _ := os.ReadFile(g.Path(path)) // missing on a stand-in machine
+	text, _ := os.ReadFile(g.Path(path)) // a stand-in machine may not have the file
 	return string(text)
 }
 
+// firstNumber parses the number that text begins with.
 func firstNumber(text string) float64 {
 	first, _, _ := strings.Cut(text, " ")
 	n, _ := strconv.ParseFloat(strings.TrimSpace(first), 64)
 	return n
 }
 
-// osName is PRETTY_NAME of os-release.
+// osName returns PRETTY_NAME of os-release.
 func osName(text string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {

@@ -59,7 +59,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// What is broken is told, and the rest all the same.
+// A part that is broken is reported, and so is the rest.
 func TestStatusOfBroken(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.sys.SetMount("/data", ""))
@@ -72,14 +72,23 @@ func TestStatusOfBroken(t *testing.T) {
 	if !strings.Contains(s.DataProblem, "nothing is mounted at /data") || s.DataUUID != "" || s.Data.Total != 0 {
 		t.Errorf("data: %q %q %+v", s.DataProblem, s.DataUUID, s.Data)
 	}
-	if !strings.Contains(s.Journal, "cannot be read") {
+	if !strings.Contains(s.Journal, "journal.json is damaged") {
 		t.Errorf("journal: %q", s.Journal)
 	}
 	if s.Lock != "" || !strings.Contains(s.LockProblem, "cannot be read") {
 		t.Errorf("lock: %q, %q", s.Lock, s.LockProblem)
 	}
-	if len(s.Components) != 6 || s.Components[0].State != protocol.FailedState || s.Components[0].Detail != "sabotage" {
-		t.Errorf("components: %+v", s.Components)
+	// A service that cannot be asked is not called failed or stopped; what has no service is not affected.
+	if c := s.Components; len(c) != 6 || c[0].State != protocol.Healthy || c[4].State != protocol.Unknown || c[5].State != protocol.Unknown || c[5].Detail != "sabotage" || c[5].Applied != "1.5.1" {
+		t.Errorf("components: %+v", c)
+	}
+	b.write("/var/lib/hermes-box/applied.json", "{")
+	s, err = b.Status(t.Context())
+	must(t, err)
+	for _, c := range s.Components {
+		if c.State != protocol.Unknown || !strings.Contains(c.Detail, "applied.json is damaged") {
+			t.Errorf("without a record: %+v", c)
+		}
 	}
 }
 

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
-
-	"al.essio.dev/pkg/shellescape"
 )
 
 // questionLimit bounds one call of limactl that changes nothing.
@@ -22,7 +19,7 @@ func (c *Client) ask(ctx context.Context, args ...string) (output, error) {
 	}
 	left, stuck := p.left()
 	if left <= 0 {
-		return output{}, &CommandError{Args: args, Status: -1, Err: fmt.Errorf("not asked, since %w", stuck), hint: c.commandLine(args...)}
+		return output{}, &CommandError{Args: args, Status: -1, Err: fmt.Errorf("not asked, since %w", stuck), hint: c.CommandLine(args...)}
 	}
 	begin := time.Now()
 	out, err := c.run(ctx, min(left, questionLimit), nil, args...)
@@ -58,17 +55,4 @@ func (p *patience) spend(d time.Duration, err error) {
 	defer p.mu.Unlock()
 	p.time -= d
 	p.stuck = err
-}
-
-// commandLine returns how to run limactl by hand with these arguments.
-func (c *Client) commandLine(args ...string) string {
-	name := c.config.Program
-	if name == "" {
-		name = "limactl"
-	}
-	words := []string{"LIMA_HOME=" + shellescape.Quote(c.config.Home), shellescape.Quote(name)}
-	for _, a := range args {
-		words = append(words, shellescape.Quote(a))
-	}
-	return strings.Join(words, " ")
 }

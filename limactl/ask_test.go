@@ -50,7 +50,7 @@ func TestPatience(t *testing.T) {
 // The hint can be pasted, whatever the home is called.
 func TestHintIsQuoted(t *testing.T) {
 	c := New(Config{Home: "/tmp/my home/it's"})
-	out, err := exec.Command("sh", "-c", strings.Replace(c.commandLine("list"), "limactl list", "printenv LIMA_HOME", 1)).Output()
+	out, err := exec.Command("sh", "-c", strings.Replace(c.CommandLine("list"), "limactl list", "printenv LIMA_HOME", 1)).Output()
 	if err != nil || string(out) != c.Home()+"\n" {
 		t.Errorf("%q, %v", out, err)
 	}

@@ -89,7 +89,7 @@ func (c *Client) unlistedDisk(name string) error {
 	}
 	return &Error{
 		Message: fmt.Sprintf("limactl disk list does not show disk %s, but its directory %s is there", name, dir),
-		Do:      "ls -l " + shellescape.Quote(dir) + "; " + c.commandLine("disk", "list"),
+		Do:      "ls -l " + shellescape.Quote(dir) + "; " + c.CommandLine("disk", "list"),
 	}
 }
 

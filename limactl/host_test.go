@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,5 +76,41 @@ func TestPortFree(t *testing.T) {
 		if err := PortFree(port); err == nil {
 			t.Errorf("port %d was taken", port)
 		}
+	}
+}
+
+// Of several listeners on a port the one with the exact address gets a connection; who it is can be told.
+func TestListeners(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	other, err := net.Listen("tcp6", fmt.Sprintf("[::]:%d", port)) // of IPv6 alone
+	if err != nil {
+		t.Skip("no IPv6 here: ", err)
+	}
+	defer other.Close()
+	for range 2 { // found by a search, then remembered
+		all := Listeners(port)
+		if len(all) != 2 {
+			t.Fatalf("%+v", all)
+		}
+		for _, c := range []struct {
+			to   string
+			want netip.Addr
+		}{{"127.0.0.1", Loopback}, {"::1", netip.IPv6Unspecified()}, {"2001:db8::1", netip.IPv6Unspecified()}} {
+			got := Answering(all, netip.MustParseAddr(c.to))
+			if got == nil || got.Addr != c.want || got.PID != os.Getpid() || got.UID != os.Geteuid() || got.Command == "" {
+				t.Errorf("%s: %+v", c.to, got)
+			}
+		}
+	}
+	if got := Answering([]Listener{{Addr: Loopback}}, netip.MustParseAddr("10.0.0.1")); got != nil {
+		t.Errorf("10.0.0.1: %+v", got)
+	}
+	if got := Answering([]Listener{{Addr: netip.IPv6Unspecified()}, {Addr: netip.IPv4Unspecified()}}, Loopback); got == nil || !got.Addr.Is4() {
+		t.Errorf("loopback: %+v", got)
 	}
 }

@@ -87,7 +87,7 @@ func (c *Client) unlisted(name string) error {
 			break
 		}
 	}
-	return &Error{Message: message, Do: c.commandLine("list"), Err: errContradiction}
+	return &Error{Message: message, Do: c.CommandLine("list"), Err: errContradiction}
 }
 
 // errContradiction is the cause where Lima and the files disagree on whether something exists.

@@ -2,40 +2,41 @@ package limactl
 
 import (
 	"bufio"
-	"fmt"
+	"encoding/hex"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// portHolder names the process that listens on a TCP port, if it is one that we may look at.
-func portHolder(port int) string {
-	inodes := map[string]bool{}
+// Listeners finds the sockets that listen on a TCP port, as far as /proc tells.
+func Listeners(port int) (all []Listener) {
+	inodes := map[string]int{} // where the listener of an inode is in all
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		listeners(table, port, inodes)
-	}
-	if len(inodes) == 0 {
-		return ""
-	}
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, link := range links {
-		target, err := os.Readlink(link)
-		if err != nil || !inodes[strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")] {
-			continue
+		for _, s := range listening(table, port) {
+			inodes[s.inode] = len(all)
+			all = append(all, s.Listener)
 		}
-		pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
-		command, _ := commandLine(pid)
-		return fmt.Sprintf("pid %d (%s)", pid, clip(command))
 	}
-	return ""
+	if len(all) > 0 {
+		findOwners(all, inodes)
+	}
+	return all
 }
 
-// listeners collects the inodes of sockets that listen on port.
-func listeners(table string, port int, inodes map[string]bool) {
+type socket struct {
+	Listener
+	inode string
+}
+
+// listening reads the sockets that listen on port out of a table of the kernel.
+func listening(table string, port int) (all []socket) {
 	f, err := os.Open(table)
 	if err != nil {
-		return
+		return nil
 	}
 	defer f.Close()
 	const listen = "0A"
@@ -44,9 +45,85 @@ func listeners(table string, port int, inodes map[string]bool) {
 		if len(fields) < 10 || fields[3] != listen {
 			continue
 		}
-		_, hex, _ := strings.Cut(fields[1], ":")
-		if n, err := strconv.ParseUint(hex, 16, 16); err == nil && int(n) == port {
-			inodes[fields[9]] = true
+		addr, number, _ := strings.Cut(fields[1], ":")
+		if n, err := strconv.ParseUint(number, 16, 16); err != nil || int(n) != port {
+			continue
+		}
+		s := socket{Listener{Addr: parseAddr(addr), UID: -1}, fields[9]}
+		if uid, err := strconv.Atoi(fields[7]); err == nil {
+			s.UID = uid
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// parseAddr reads an address of the kernel's tables: words of 32 bits in the order of this machine, which is little endian.
+func parseAddr(text string) netip.Addr {
+	data, err := hex.DecodeString(text)
+	if err != nil || len(data)%4 != 0 {
+		return netip.Addr{}
+	}
+	for i := 0; i < len(data); i += 4 {
+		slices.Reverse(data[i : i+4])
+	}
+	addr, _ := netip.AddrFromSlice(data)
+	return addr.Unmap()
+}
+
+// owners remembers which process has a socket, by its inode; 0 where that cannot be seen. To find it, all open files of
+// all processes are looked at. An inode is not used again while its socket is open.
+var owners struct {
+	sync.Mutex
+	pids map[string]int
+}
+
+// findOwners sets the process of each listener that it can be seen of.
+func findOwners(all []Listener, inodes map[string]int) {
+	owners.Lock()
+	defer owners.Unlock()
+	missing := false
+	for inode, i := range inodes {
+		switch pid, known := owners.pids[inode]; {
+		case known && pid != 0 && holds(pid, inode):
+			all[i].PID, all[i].Command = pid, commandOf(pid)
+		case !known || pid != 0:
+			missing = true
 		}
 	}
+	if !missing {
+		return
+	}
+	if owners.pids == nil || len(owners.pids) > 100 {
+		owners.pids = map[string]int{}
+	}
+	for inode := range inodes {
+		owners.pids[inode] = 0
+	}
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		inode := inodeOf(link)
+		i, wanted := inodes[inode]
+		if !wanted {
+			continue
+		}
+		pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+		owners.pids[inode] = pid
+		all[i].PID, all[i].Command = pid, commandOf(pid)
+	}
+}
+
+// inodeOf returns the inode of the socket that an entry of /proc/PID/fd leads to; "" if it is no socket.
+func inodeOf(link string) string {
+	target, err := os.Readlink(link)
+	if err != nil || !strings.HasPrefix(target, "socket:[") {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")
+}
+
+// holds tells whether a process still has a socket.
+func holds(pid int, inode string) bool {
+	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
+	return slices.ContainsFunc(links, func(link string) bool { return inodeOf(link) == inode })
 }

@@ -66,7 +66,7 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 	failed := &CommandError{Args: args, Status: cmd.ProcessState.ExitCode(), Message: complaint(out.stderr), Stderr: sanitize.LastLines(out.stderr, 20), Err: err}
 	if cmd.Process != nil && (errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded)) {
 		failed.Err = fmt.Errorf("no answer in %v, so pid %d was ended: %w", time.Since(begin).Round(100*time.Millisecond), cmd.Process.Pid, err)
-		failed.hint = c.commandLine(args...)
+		failed.hint = c.CommandLine(args...)
 	}
 	return out, failed
 }

@@ -2,6 +2,8 @@ package ops
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"hermes-box/ops/fault"
 )
@@ -27,6 +29,27 @@ type Check struct {
 	Evidence string     `json:"evidence"`
 	Repair   string     `json:"repair,omitempty"` // a command or a short advice
 	code     fault.Code // of the refusal, where it is not preflight_failed
+}
+
+// Summary counts checks by their verdicts: "18 passed, 1 warning".
+func Summary(checks []Check) string {
+	count := map[Verdict]int{}
+	for _, c := range checks {
+		count[c.Verdict]++
+	}
+	var parts []string
+	for _, v := range []struct {
+		verdict   Verdict
+		one, many string
+	}{{Pass, "passed", "passed"}, {Warn, "warning", "warnings"}, {Fail, "failed", "failed"}, {Unknown, "unknown", "unknown"}} {
+		switch n := count[v.verdict]; {
+		case n == 1:
+			parts = append(parts, "1 "+v.one)
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %s", n, v.many))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // probe is a check that has not been made yet. It only looks.

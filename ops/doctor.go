@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"hermes-box/limactl"
 )
 
 // Diagnosis is all that doctor looked at.
@@ -16,11 +18,12 @@ type Diagnosis struct {
 // checkBound is the most that one check may take: emulated CPUs need half a minute to run all six components.
 const checkBound = 3 * time.Minute
 
-// Doctor looks at the host and, as far as it can be reached, into the box. It changes nothing. Each check is announced as
-// Looking, and handed over again as it was made. On a host
-// without the box it answers whether create would find what it needs.
+// Doctor checks the host and, as far as it can be reached, the box. It changes nothing. Each check is handed to each twice:
+// as Looking when it begins, and with its verdict. On a host without the box it tells whether create would find what it
+// needs. A limactl that does not answer is waited for no longer than Host.Patience in all.
 func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	d := &Diagnosis{}
+	ctx = b.patient(ctx)
 	run := func(p probe) Check {
 		ctx, cancel := context.WithTimeout(ctx, checkBound)
 		defer cancel()
@@ -40,22 +43,24 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return c
 	}
-	if b.RecordErr != nil { // what there is of the box is not known: what is known of the host is told
+	if b.RecordErr != nil { // the box is not known, so only the host is checked
 		run(probe{"record", "record of the box", func(context.Context) Check { return failed(b.RecordErr) }})
 		for _, p := range b.hostProbes() {
 			run(p)
 		}
 		return d
 	}
-	// unseen is for the rest, where what stands before it is no fault: a doctor that ends well has seen everything.
-	unseen := probe{"inside", "inside the box", func(context.Context) Check {
-		return Check{Verdict: Unknown, Evidence: "not looked at"}
-	}}
-	run(probe{"operation", "other operations", b.checkUnderway})
+	// notChecked stands for all checks inside the box. It is not a pass, so that a doctor that ends well has seen everything.
+	notChecked := func(why Check) {
+		run(probe{"inside", "inside the box", func(context.Context) Check {
+			return Check{Verdict: Unknown, Evidence: "not checked: " + why.Evidence, Repair: why.Repair}
+		}})
+	}
+	underway := run(probe{"operation", "other operations", b.checkUnderway})
 	if u, err := b.underway(); err != nil || u != nil && u.Unfinished() {
-		return d // what else there is to see is of a box half made, or half removed
+		return d // the box is half made, or half removed
 	} else if u != nil && u.Running {
-		run(unseen)
+		notChecked(underway)
 		return d
 	}
 	if b.Record == nil {
@@ -64,13 +69,13 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return d
 	}
-	for _, p := range append(b.hostProbes(), probe{"disk", "data disk of the host", b.checkDisk}) {
+	for _, p := range append(b.hostProbes(), probe{"disk", "data disk of the host", b.checkDisk}, probe{"ports", "ports", b.checkPortsKept}) {
 		run(p)
 	}
 	in := insideChecks{Box: b}
 	if vm := run(probe{"vm", "VM", in.checkVM}); vm.Verdict != Pass {
 		if vm.Verdict == Warn {
-			run(unseen)
+			notChecked(vm)
 		}
 		return d
 	}
@@ -102,6 +107,16 @@ func (b *Box) checkUnderway(context.Context) Check {
 		return warn(u.String(), u.Repair)
 	}
 	return fail(u.String(), u.Repair)
+}
+
+// checkPortsKept looks whether another program listens on a port of the box.
+func (b *Box) checkPortsKept(context.Context) Check {
+	for _, port := range []int{b.Ports().Executor, b.Ports().Dashboard} {
+		if l := limactl.Answering(limactl.Listeners(port), limactl.Loopback); l != nil && b.foreign(*l) {
+			return fail(fmt.Sprintf("port %d of this machine is held by %s, not by the box", port, l), "stop that program, then hermes-box stop and hermes-box start")
+		}
+	}
+	return pass(fmt.Sprintf("%d and %d are held by no other program", b.Ports().Executor, b.Ports().Dashboard))
 }
 
 func (b *Box) checkDisk(ctx context.Context) Check {

@@ -1,6 +1,9 @@
 package ops
 
 import (
+	"fmt"
+	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -72,7 +75,7 @@ func TestDoctorWaitsForWhatStarts(t *testing.T) {
 		if got := in.checkComponents(t.Context()); got.Verdict != c.components || got.Verdict != Pass && got.Repair == "" {
 			t.Errorf("executor is %s: components %+v", c.state, got)
 		}
-		if got := in.checkForward(t.Context()); got.Verdict != c.forward {
+		if got := in.checkForward(t.Context(), "executor"); got.Verdict != c.forward {
 			t.Errorf("executor is %s: forward %+v", c.state, got)
 		}
 	}
@@ -87,5 +90,29 @@ func TestRepairOfAToolNamesNoLogThatIsNotThere(t *testing.T) {
 	source, ok := strings.CutPrefix(c.Repair, "hermes-box logs ")
 	if !ok || !slices.Contains(LogSources, source) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// A program that listens on a port of the box at another address of this machine is not the box: it was once taken for it.
+func TestLoopbackTellsStrangersFromTheBox(t *testing.T) {
+	var l net.Listener
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && !ip.IP.IsLinkLocalUnicast() && l == nil {
+			l, _ = net.Listen("tcp", net.JoinHostPort(ip.IP.String(), "0"))
+		}
+	}
+	if l == nil {
+		t.Skip("this machine has no address but loopback")
+	}
+	defer l.Close()
+	host := &Host{Lima: limactl.New(limactl.Config{Home: t.TempDir()})}
+	b := &Box{Host: host, Config: &config.Config{Name: "main", Path: "hermes-box.yaml", Ports: config.Ports{Executor: l.Addr().(*net.TCPAddr).Port, Dashboard: 1}}}
+	c := (&insideChecks{Box: b}).checkLoopback(t.Context())
+	if want := fmt.Sprintf("%s is held by pid %d (", l.Addr(), os.Getpid()); c.Verdict != Warn || !strings.HasPrefix(c.Evidence, want) || !strings.Contains(c.Evidence, "which is not the box") {
+		t.Errorf("%+v, want %s", c, want)
 	}
 }

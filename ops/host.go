@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -22,8 +23,18 @@ type Host struct {
 	Lima    *limactl.Client // on Dir/lima
 	Mirrors []string        // directories or base URLs asked first for artifacts
 	Helper  func(arch string) ([]byte, error)
+	// Patience is how long an operation or a doctor waits, in all, for runs of limactl that do not answer; 0 is patience.
+	Patience time.Duration
 	// AfterStep is called as each step of any plan has ended well; crash tests end the process there.
 	AfterStep func(step string)
+}
+
+// patience is the default of Host.Patience. A limactl that works answers in less than a second.
+const patience = 20 * time.Second
+
+// patient returns a context for one whole operation, in which limactl is waited for no longer than Patience.
+func (h *Host) patient(ctx context.Context) context.Context {
+	return limactl.WithPatience(ctx, cmp.Or(h.Patience, patience))
 }
 
 // Box is what a command was asked to work on: what the person wants (config, lock) and what the host knows
@@ -170,6 +181,7 @@ const partialAge = 7 * 24 * time.Hour
 // that prepare returns.
 func (b *Box) change(ctx context.Context, name string, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
 	operation, _ := OperationNamed(name)
+	ctx = b.patient(ctx)
 	home, err := store.Open(b.Dir)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -17,9 +18,8 @@ import (
 // insideChecks look into a running box; one status serves them all.
 type insideChecks struct {
 	*Box
-	status  *protocol.Status
-	looked  time.Time     // middle of the round trip
-	latency time.Duration // of it
+	status       *protocol.Status
+	begun, ended time.Time // of the round trip that brought it
 }
 
 func (in *insideChecks) probes() []probe {
@@ -34,7 +34,8 @@ func (in *insideChecks) probes() []probe {
 		{"dns", "name resolution", in.checkDNS},
 		{"agent-forwarding", "no agent forwarding", in.checkNoAgent},
 		{"mounts", "no host mounts", in.checkNoMounts},
-		{"forward", "executor on this machine", in.checkForward},
+		{"forward", "executor on this machine", func(ctx context.Context) Check { return in.checkForward(ctx, "executor") }},
+		{"forward-dashboard", "dashboard on this machine", func(ctx context.Context) Check { return in.checkForward(ctx, "dashboard") }},
 		{"loopback", "loopback only", in.checkLoopback},
 	}
 }
@@ -66,14 +67,13 @@ func (in *insideChecks) keepData() string {
 }
 
 func (in *insideChecks) checkAnswer(ctx context.Context) Check {
-	begun := time.Now()
+	in.begun = time.Now()
 	s, err := in.guestStatus(ctx)
 	if err != nil {
 		return fail(err.Error(), "hermes-box stop --force, then hermes-box start")
 	}
-	in.status, in.latency = s, time.Since(begun)
-	in.looked = begun.Add(in.latency / 2)
-	return pass(fmt.Sprintf("%s on %s, in %d ms", s.OS, s.Arch, in.latency.Milliseconds()))
+	in.status, in.ended = s, time.Now()
+	return pass(fmt.Sprintf("%s on %s, in %d ms", s.OS, s.Arch, in.ended.Sub(in.begun).Milliseconds()))
 }
 
 var errNotAnswering = fault.New(fault.HealthFailed, "the box does not answer")
@@ -82,22 +82,14 @@ func (in *insideChecks) checkClock(context.Context) Check {
 	if in.status == nil {
 		return unknown(errNotAnswering, "")
 	}
-	guest, err := time.Parse(time.RFC3339Nano, in.status.Now)
+	skew, err := clockSkew(in.status.Now, in.begun, in.ended)
 	if err != nil {
 		return unknown(err, "")
 	}
-	off := guest.Sub(in.looked).Abs()
-	evidence := off.Round(100*time.Millisecond).String() + " apart"
-	switch {
-	case off > time.Hour-30*time.Second:
-		evidence = strings.TrimSuffix(off.Round(time.Minute).String(), "0s") + " apart"
-	case off > time.Minute:
-		evidence = off.Round(time.Second).String() + " apart"
+	if text := SkewText(skew); text != "" {
+		return fail(text+" this machine's", ClockRepair)
 	}
-	if off > 5*time.Second+in.latency {
-		return fail(evidence, "hermes-box exec -- sudo systemctl restart systemd-timesyncd")
-	}
-	return pass(evidence)
+	return pass("as this machine's")
 }
 
 func (in *insideChecks) checkData(context.Context) Check {
@@ -215,16 +207,18 @@ func (in *insideChecks) checkNoMounts(ctx context.Context) Check {
 	return pass("none")
 }
 
-// checkForward looks at the port on this machine apart from the one in the box: after sleep the first dies alone.
-func (in *insideChecks) checkForward(ctx context.Context) Check {
-	url, _ := in.URL("executor")
-	if err := answers(ctx, url); err != nil {
-		if in.state("executor") == protocol.Starting {
-			return warn(url+" does not answer yet: executor is starting", "wait a minute, then hermes-box doctor")
-		}
-		return fail(fmt.Sprintf("%s does not answer: %v", url, err), "hermes-box stop, then hermes-box start")
+// checkForward asks a port of the box on this machine.
+func (in *insideChecks) checkForward(ctx context.Context, service string) Check {
+	port, err := in.portOf(ctx, service, func() *protocol.Status { return in.status })
+	switch {
+	case err == nil:
+		return pass(fmt.Sprintf("port %d answers", port.Port))
+	case port.State == PortNotListening && in.state(service) == protocol.Starting:
+		return warn(fmt.Sprintf("port %d does not answer yet: %s is starting", port.Port, service), "wait a minute, then hermes-box doctor")
+	case port.State == PortUnknown:
+		return unknown(err, fault.HintOf(err))
 	}
-	return pass(url + " answers")
+	return failed(err)
 }
 
 // state is that of a component as the box told it; empty if it has not.
@@ -239,13 +233,15 @@ func (in *insideChecks) state(component string) string {
 	return ""
 }
 
-// checkLoopback tries the ports on each address of this machine that is not loopback.
+// checkLoopback tries the ports on each address of this machine that is not loopback. What answers there may be another
+// program, which listens on other addresses than the box.
 func (in *insideChecks) checkLoopback(ctx context.Context) Check {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return unknown(err, "")
 	}
 	tried := 0
+	var others []string
 	for _, a := range addrs {
 		ip, ok := a.(*net.IPNet)
 		if !ok || ip.IP.IsLoopback() || ip.IP.IsLinkLocalUnicast() {
@@ -254,14 +250,24 @@ func (in *insideChecks) checkLoopback(ctx context.Context) Check {
 		for _, port := range []int{in.Ports().Executor, in.Ports().Dashboard} {
 			target := net.JoinHostPort(ip.IP.String(), fmt.Sprint(port))
 			d := net.Dialer{Timeout: 2 * time.Second}
-			if conn, err := d.DialContext(ctx, "tcp", target); err == nil {
-				conn.Close()
-				return fail(target+" answers: others can reach the box", "stop what listens there")
-			}
 			tried++
+			conn, err := d.DialContext(ctx, "tcp", target)
+			if err != nil {
+				continue
+			}
+			conn.Close()
+			addr, _ := netip.AddrFromSlice(ip.IP)
+			holder := limactl.Answering(limactl.Listeners(port), addr.Unmap())
+			if holder == nil || !in.foreign(*holder) {
+				return fail(target+" answers: others can reach the box", "hermes-box stop")
+			}
+			others = append(others, fmt.Sprintf("%s is held by %s, which is not the box", target, holder))
 		}
 	}
-	if tried == 0 {
+	switch {
+	case len(others) > 0:
+		return warn(strings.Join(others, "; "), "nothing, or set another port in "+in.Config.Path)
+	case tried == 0:
 		return pass("this machine has no other address")
 	}
 	return pass(fmt.Sprintf("%d other addresses and ports refuse", tried))

@@ -71,6 +71,9 @@ func OperationNamed(name string) (Operation, bool) {
 	return all[i], true
 }
 
+// Runnable tells whether Do can run the operation.
+func (o Operation) Runnable() bool { return o.run != nil }
+
 // Do runs the operation of that name: create, start, stop, restart or destroy. Its result is a *Created, a *Run or a
 // *Destroyed.
 func (b *Box) Do(ctx context.Context, name string, force bool, sink Sink) (any, error) {

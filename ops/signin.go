@@ -158,9 +158,12 @@ func KnownSignIn(id string) error {
 }
 
 // SignInCommand is the command that hands this terminal to the program of a step with a Command, in the box. It is
-// not started: the caller sets Stdin, Stdout and Stderr to the terminal.
+// not started: the caller sets Stdin, Stdout and Stderr to the terminal. It is refused while the clock of the box is wrong.
 func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.running(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.checkSkew(ctx); err != nil {
 		return nil, err
 	}
 	return b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")), s.Command...)

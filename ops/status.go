@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -23,8 +24,10 @@ type Status struct {
 	Platform   []Drifted         `json:"platform_drift,omitempty"`
 	LockError  string            `json:"lock_error,omitempty"`
 	Ports      protocol.Ports    `json:"ports"`
-	Busy       string            `json:"busy,omitempty"`     // "create is under way", "destroy was cut off"
-	Underway   *Underway         `json:"underway,omitempty"` // the same, with all there is to tell
+	Forwards   []Port            `json:"forwards,omitempty"`           // how each port stands on this machine, just asked
+	Skew       float64           `json:"clock_skew_seconds,omitempty"` // of the box's clock, positive where it is ahead
+	Busy       string            `json:"busy,omitempty"`               // "create is under way", "destroy was cut off"
+	Underway   *Underway         `json:"underway,omitempty"`           // the same, with all there is to tell
 }
 
 // ComponentStatus puts desired, applied and running side by side.
@@ -69,7 +72,10 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 	if b.Record == nil || !b.Record.Ready {
 		return st, nil
 	}
+	begun := time.Now()
+	ports := b.askPorts(ctx)
 	in, live, err := b.observe(ctx)
+	ended := time.Now()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -83,6 +89,9 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 	if live != nil {
 		st.Live, st.Guest = true, live
 		b.remember(live)
+		if skew, err := clockSkew(live.Now, begun, ended); err == nil {
+			st.Skew = math.Round(skew.Seconds())
+		}
 	} else if last := b.lastSeen(); last != nil {
 		st.Guest, st.Seen = &last.Status, &last.At
 	}
@@ -93,6 +102,7 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 		}
 		st.Guest = brief(st.Guest)
 	}
+	st.Forwards = b.judgePorts(ctx, ports(), live, in.State == limactl.Stopped || in.State == limactl.Absent)
 	return st, nil
 }
 
@@ -173,7 +183,7 @@ func (b *Box) compare(st *Status) {
 	}
 	st.Platform = append(changes(d.Platform), b.machineDrift()...)
 	for _, c := range st.Guest.Components {
-		out := ComponentStatus{Name: c.Name, Applied: c.Applied, Previous: c.Previous, State: c.State, Said: c.State, Detail: c.Detail, Service: c.Service, Since: c.Since}
+		out := ComponentStatus{Name: c.Name, Applied: c.Applied, Previous: c.Previous, State: c.State, Said: c.State, Detail: c.Detail, Service: c.Service, Since: max(c.Since, 0)}
 		if b.Lock != nil {
 			out.Desired = b.Lock.Components[c.Name].Version
 		}

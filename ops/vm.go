@@ -153,19 +153,20 @@ func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 
 // forwarded proves that Executor answers on host loopback: Lima only logs it when a forward cannot be made.
 func (b *Box) forwarded(ctx context.Context) error {
-	url := fmt.Sprintf("http://127.0.0.1:%d/api/health", b.Ports().Executor)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	look := func() *protocol.Status {
+		guest, _ := b.guestStatus(ctx)
+		return guest
+	}
 	for {
-		err := answers(ctx, url)
-		if err == nil {
-			return nil
+		port, err := b.portOf(ctx, "executor", look)
+		if err == nil || port.State == PortTaken { // its holder does not give it back while we wait
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fault.New(fault.HealthFailed, "executor is healthy in the box but does not answer on port %d of this machine: %w",
-				b.Ports().Executor, err).
-				Hint("hermes-box doctor")
+			return err
 		case <-time.After(time.Second):
 		}
 	}

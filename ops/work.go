@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"hermes-box/guest/protocol"
 	"hermes-box/limactl/ssh"
 	"hermes-box/ops/fault"
 )
@@ -20,13 +21,20 @@ func (b *Box) Exec(ctx context.Context, e ssh.Exec) error {
 	return b.Lima.Exec(ctx, b.Record.Instance, e)
 }
 
-// Open is the address of a service of a running box.
+// Open returns the address of a service of a running box. The service has just answered there.
 func (b *Box) Open(ctx context.Context, service string) (string, error) {
 	url, err := b.URL(service)
 	if err != nil {
 		return "", err
 	}
-	return url, b.running(ctx)
+	if err := b.running(ctx); err != nil {
+		return "", err
+	}
+	_, err = b.portOf(ctx, service, func() *protocol.Status {
+		guest, _ := b.guestStatus(ctx) // where it does not answer, it is unknown
+		return guest
+	})
+	return url, err
 }
 
 // URL is where a service of the box answers on this machine.

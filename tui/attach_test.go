@@ -11,7 +11,7 @@ import (
 
 // Leaving a shell whose last command failed is no failure of attach.
 func TestLeftSession(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	err := exec.Command("sh", "-c", "exit 7").Run()
 	m.update(detachMsg{err: err, used: true})
 	if shows := screen(m); m.failure != nil || !strings.Contains(shows, "the session ended with status 7") {
@@ -25,7 +25,7 @@ func TestLeftSession(t *testing.T) {
 
 // Nothing else is begun while the terminal is about to be handed over, and it can be given up.
 func TestAttachIsGivenUp(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	f.attach = func(ctx context.Context) (*exec.Cmd, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -13,38 +13,38 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// Box is what the dashboard can do to a box. All but Known may take long and end with their context; they may be
-// called at the same time.
+// Box is what the dashboard asks of a box. All but Known may take long and end with their context; they may be called at
+// the same time.
 type Box interface {
-	// Known reads the host's own files: no child process, no waiting.
+	// Known reads the host's files: no child process, no waiting.
 	Known() Known
 	Status(ctx context.Context) (*ops.Status, error)
-	// Do runs an operation of the table of package ops.
+	// Do runs an operation by its name.
 	Do(ctx context.Context, operation string, force bool, sink ops.Sink) error
-	// Doctor makes the checks, each handed over as it is made. On a host without the box they are those of create.
+	// Doctor runs the checks and hands each over when it is done. Without a box they are those of create.
 	Doctor(ctx context.Context, each func(ops.Check)) error
 	Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error
-	// Open is the address of a service of a running box: executor or dashboard.
+	// Open returns the address of a service of a running box: executor or dashboard.
 	Open(ctx context.Context, service string) (string, error)
-	// Attach is the command that hands the terminal to the box, not started.
+	// Attach returns the command that hands the terminal to the box, not started.
 	Attach(ctx context.Context) (*exec.Cmd, error)
 }
 
-// Known is what the host knows of the box without asking anyone.
+// Known is what the host's files say of the box.
 type Known struct {
 	Err    error // the config cannot be read: the rest is empty
 	Name   string
 	Config string // path of hermes-box.yaml
 	Exists bool   // the host has a record of the box
-	Ready  bool   // its making came to an end
+	Ready  bool   // its create was finished
 	Lock   *lock.Lock
-	// Machine is what create makes, a line a person reads: "4 CPUs, 8GiB memory, ...".
+	// Machine describes the VM that create makes: "4 CPUs, 8GiB of memory, ...".
 	Machine string
 	Status  *ops.Status
 }
 
-// On is the box that the config at the path says, on a host. Everything is read anew for each call, so that the
-// dashboard shows what other commands and editors have changed.
+// On returns the box that a config describes, on a host; locate finds the config. Every call reads everything anew, so
+// that the dashboard shows what other commands and editors have changed.
 func On(h *ops.Host, locate func() (string, error)) Box { return onHost{h, locate} }
 
 type onHost struct {
@@ -77,7 +77,7 @@ func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Status(limactl.Unlogged(ctx)) // it is asked all the time
+	return b.Status(limactl.Unlogged(ctx)) // the command log would hold little else
 }
 
 func (o onHost) Do(ctx context.Context, operation string, force bool, sink ops.Sink) error {
@@ -122,7 +122,7 @@ func (o onHost) Attach(ctx context.Context) (*exec.Cmd, error) {
 	return b.Attach(ctx)
 }
 
-// machine is a VM in words.
+// machine describes a VM.
 func machine(v config.VM) string {
 	return fmt.Sprintf("%d CPUs, %s of memory, a root disk of up to %s and a data disk of up to %s",
 		v.CPUs, config.FormatSize(v.Memory), config.FormatSize(v.RootDisk), config.FormatSize(v.DataDisk))

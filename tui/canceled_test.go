@@ -31,7 +31,7 @@ func TestCanceledIsNotFailed(t *testing.T) {
 			t.Errorf("away %v: it does not say that it was canceled:\n%s", away, s)
 		}
 		var out strings.Builder
-		m.tellUnread(&out)
+		m.reportUnread(&out)
 		if out.Len() != 0 {
 			t.Errorf("away %v: leaving tells %q", away, out.String())
 		}
@@ -91,14 +91,14 @@ func TestChecksAfterAFailureElsewhere(t *testing.T) {
 	settle(t, m)
 	m.failure = nil
 	drain(m, m.learn(f.known))
-	if s := screen(m); m.place() != onFirst || !strings.Contains(s, "checks fail") {
+	if s := screen(m); m.place() != onFirst || !strings.Contains(s, "3 failed") {
 		t.Errorf("no checks:\n%s", s)
 	}
 }
 
 // A start installs nothing: of the phases it shows the one that it looks at.
 func TestColumns(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	o := &operation{verb: verbs()[1], begun: noon, feed: newFeed(mergeEvents)}
 	m.op, m.view = o, onOperation
 	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "verify", Title: "check the box"}}})
@@ -108,7 +108,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func TestSofar(t *testing.T) {
+func TestSoFar(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 2900 * time.Millisecond: "2s", 12 * time.Second: "12s", 62 * time.Second: "1m02s"} {
 		if got := widget.SoFar(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
@@ -118,7 +118,7 @@ func TestSofar(t *testing.T) {
 
 // The outcome says which keys go on from there: they do, without another one before them.
 func TestKeysOfTheOutcome(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	m := on(f)
 	creating(13, nil)(m)
 	if s := screen(m); !strings.Contains(s, "w sign in") {
@@ -143,7 +143,7 @@ func TestWhyNotStart(t *testing.T) {
 
 // Doctor ends at what warns, where nothing fails.
 func TestDoctorSelectsWhatWarns(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	f.checks = healthyHost()
 	f.checks[7].Verdict, f.checks[7].Repair = ops.Warn, "look"
 	m := testModel(f, 80, 16)
@@ -155,7 +155,7 @@ func TestDoctorSelectsWhatWarns(t *testing.T) {
 
 // Who has drifted may have to sign in all the same.
 func TestNextOfTheDrifted(t *testing.T) {
-	st := running()
+	st := runningStatus()
 	for i := range st.Components {
 		st.Components[i].State = "drifted"
 	}
@@ -166,7 +166,7 @@ func TestNextOfTheDrifted(t *testing.T) {
 
 func TestNextWhenNobodyAnswers(t *testing.T) {
 	m := on(withStatus(off("running")))
-	m.poll.err = errors.New("limactl list: no answer in 5s")
+	m.failed = errors.New("limactl list: no answer in 5s")
 	if s := screen(m); !strings.Contains(s, "1 find out what is wrong") {
 		t.Error(s)
 	}

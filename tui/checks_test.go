@@ -9,18 +9,18 @@ import (
 
 // Some checks take half a minute: the one that is being made is named, and counts only once it is made.
 func TestDoctorNamesWhatItLooksAt(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil)
-	tell := func(all ...ops.Check) { m.checked(batch[ops.Check]{from: m.doctor.checks.feed, items: all}) }
+	tell := func(all ...ops.Check) { m.update(batch[ops.Check]{from: m.doctor.checks.feed, items: all}) }
 	looking := ops.Check{ID: "egress", Title: "egress of the box", Verdict: ops.Looking}
 	made := looking
 	made.Verdict = ops.Pass
 	tell(looking)
-	if s := screen(m); !strings.Contains(s, "0 checks made, looking at: egress of the box") {
+	if s := screen(m); !strings.Contains(s, "0 checks done, checking egress of the box") {
 		t.Error(s)
 	}
 	tell(made)
-	if s := screen(m); !strings.Contains(s, "1 check made, looking on") || len(m.doctor.checks.all) != 1 {
+	if s := screen(m); !strings.Contains(s, "1 check done") || len(m.doctor.checks.all) != 1 {
 		t.Error(s)
 	}
 }
@@ -32,14 +32,14 @@ func TestPaletteHasFirstWhatCanBeDone(t *testing.T) {
 		for _, r := range query {
 			press(m, string(r))
 		}
-		return m.finder.found(m)[0].id
+		return m.finder.found(m.offers())[0].id
 	}
 	for _, c := range []struct{ query, want string }{{"log", "logs"}, {"start", "start"}, {"st", "stop"}} {
-		if got := first(on(withStatus(running())), ":", c.query); got != c.want {
+		if got := first(on(withStatus(runningStatus())), ":", c.query); got != c.want {
 			t.Errorf("%q finds %s first, not %s", c.query, got, c.want)
 		}
 	}
-	if got := first(on(withStatus(running())), "?", "G"); got != "end" {
+	if got := first(on(withStatus(runningStatus())), "?", "G"); got != "end" {
 		t.Errorf("the key G finds %s first", got)
 	}
 }

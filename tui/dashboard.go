@@ -8,53 +8,59 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/limactl"
 	"hermes-box/ops"
-	"hermes-box/ops/lock"
 	"hermes-box/tui/widget"
 )
 
 // dashboard is the first view: the box, its components, what to do next.
 type dashboard struct {
-	components widget.List
+	list widget.List // of the components
 }
 
-// boxWidth is how wide the panel of the box is beside that of the components.
-const boxWidth = 29
+// Sizes of the dashboard: the width of the panel of the box, and from which width on it is beside the components.
+const (
+	boxWidth  = 29
+	sideWidth = 76
+)
 
-// dashboardView is exactly h lines of w cells.
-func (m *model) dashboardView(w, h int) []string {
-	t := m.theme
-	rows := max(len(m.components()), 1)
-	out := m.causes(w)
-	next := m.nextLines(w - 4)
+// dashboardRoom is what the dashboard draws besides the state of the box.
+type dashboardRoom struct {
+	causes []string // what is not as it should be
+	next   []string // what to do next
+	keys   []string // what can be pressed, for a large terminal
+}
+
+// view is exactly h lines of w cells.
+func (d *dashboard) view(p page, s *state, r dashboardRoom, w, h int) []string {
+	all := s.components()
+	out := r.causes
 	framed := h >= 20
-	panel := t.Panel
-	border := 2
+	panel, border := p.Panel, 2
 	if !framed {
-		panel, border = t.Ruled, 1
+		panel, border = p.Ruled, 1
 	}
-	top := min(max(rows, 6)+border, h-len(out))
-	if w >= 76 {
-		out = append(out, widget.Beside(panel(m.boxTitle(), boxWidth, top, m.gauges(boxWidth-4)),
-			panel(t.Title.Render("components"), w-boxWidth, top, m.componentLines(w-boxWidth-4, top-border)))...)
+	top := min(max(len(all), 6)+border, h-len(out))
+	components := p.Title.Render("components")
+	if w >= sideWidth {
+		out = append(out, widget.Beside(panel(boxTitle(p, s), boxWidth, top, gauges(p, s, boxWidth-4)),
+			panel(components, w-boxWidth, top, d.rows(p, s, w-boxWidth-4, top-border)))...)
 	} else {
-		out = append(out, m.oneLine(w))
-		top = min(top, h-len(out)-1-len(next))
-		out = append(out, panel(t.Title.Render("components"), w, top, m.componentLines(w-(border-1)*4, top-border))...)
+		out = append(out, usageLine(p, s, w))
+		top = min(top, h-len(out)-1-len(r.next))
+		out = append(out, panel(components, w, top, d.rows(p, s, w-(border-1)*4, top-border))...)
 	}
-	if room := h - len(out); room >= len(next)+border {
-		out = append(out, panel(t.Title.Render("next"), w, len(next)+border, next)...)
+	if room := h - len(out); room >= len(r.next)+border {
+		out = append(out, panel(p.Title.Render("next"), w, len(r.next)+border, r.next)...)
 	}
-	if room := h - len(out); room >= 5 && framed && len(m.components()) > 0 {
-		title, lines := m.preview(w - 4)
-		low := max(len(lines), 9) + border // mostly the same, so that moving down the list moves nothing else
+	if room := h - len(out); room >= 5 && framed && len(all) > 0 {
+		title, lines := d.preview(p, s, w-4)
+		low := max(len(lines), 9) + border // mostly the same, so that nothing jumps when the selection moves
 		if room < low+border+8 {
 			low = room
 		}
-		out = append(out, panel(t.Title.Render(title), w, low, lines)...)
+		out = append(out, panel(p.Title.Render(title), w, low, lines)...)
 		if low < room {
-			out = append(out, panel(t.Title.Render("keys"), w, room-low, m.keyLines(w-4))...)
+			out = append(out, panel(p.Title.Render("keys"), w, room-low, r.keys)...)
 		}
 	}
 	for len(out) < h {
@@ -63,126 +69,11 @@ func (m *model) dashboardView(w, h int) []string {
 	return out[:h]
 }
 
-// causes are the lines above the panels that say what is not as it should be.
-func (m *model) causes(w int) (out []string) {
-	t, st := m.theme, m.status()
-	add := func(s string) {
-		for i, line := range widget.Wrap(m.typed(widget.Clean(s)), w-2) {
-			if i == 2 {
-				break
-			}
-			mark := "  "
-			if i == 0 {
-				mark = t.Warn.Render("! ")
-			}
-			out = append(out, widget.Fit(mark+line, w))
-		}
-	}
-	if m.known.Err != nil {
-		add(m.known.Err.Error())
-	}
-	if m.poll.err != nil && m.ctx.Err() == nil {
-		add(m.poll.err.Error())
-	}
-	if st.Cause != "" {
-		add(st.Cause)
-	}
-	if u := m.others(); u != nil {
-		add("another hermes-box: " + u.String())
-	} else if st.Busy != "" && !m.running() {
-		add(st.Busy)
-	}
-	if st.LockError != "" {
-		add(st.LockError)
-	}
-	if asked := m.now().Sub(m.poll.asked); m.poll.asking && asked > 2*pollOften {
-		add("no answer from the box for " + widget.Age(asked) + "; this is what was known before")
-	}
-	return out
-}
-
-func (m *model) boxTitle() string {
-	title := m.theme.Title.Render("box")
-	if s := m.stale(); s > 0 && m.status().Guest != nil {
-		title += m.theme.Dim.Render(" as seen " + widget.Age(s) + " ago")
-	}
-	return title
-}
-
-// gauges are the panel of the box.
-func (m *model) gauges(w int) []string {
-	t, st := m.theme, m.status()
-	ports := widget.Fit("ports", 6) + fmt.Sprintf("%d %d", st.Ports.Executor, st.Ports.Dashboard)
-	g := st.Guest
-	if g == nil {
-		return []string{t.Dim.Render("nothing is known yet"), "", "", "", ports}
-	}
-	const label, value = 6, 9
-	bar := w - label - value - 1
-	style := t.Info
-	if m.stale() > 0 {
-		style = t.Dim
-	}
-	row := func(name, drawn, text string) string {
-		return widget.Fit(name, label) + drawn + " " + widget.Right(text, value)
-	}
-	used := func(name string, u protocol.Usage) string {
-		style := style
-		if u.Used*10 > u.Total*9 && m.stale() == 0 {
-			style = t.Warn
-		}
-		return row(name, t.Gauge(u.Used, u.Total, bar, style), usage(u))
-	}
-	cpu := "–"
-	if st.Live {
-		cpu = fmt.Sprintf("%.0f %%", min(999, 100*g.Load/float64(max(1, g.CPUs))))
-	}
-	return []string{
-		row("cpu", t.Border.Render(strings.Repeat("▁", max(0, bar-len(m.poll.load))))+style.Render(widget.Sparkline(m.poll.load, bar)), cpu),
-		used("mem", g.Memory),
-		used("root", g.Root),
-		used("data", g.Data),
-		ports,
-		widget.Fit("clock", 6) + m.clock(),
-	}
-}
-
-// clock tells whether the clock of the box is that of this machine.
-func (m *model) clock() string {
-	st, off := m.status(), m.poll.ahead
-	switch {
-	case !st.Live:
-		return m.theme.Dim.Render("–")
-	case off > 5*time.Second:
-		return m.theme.Warn.Render("! " + widget.Age(off) + " ahead")
-	case off < -5*time.Second:
-		return m.theme.Warn.Render("! " + widget.Age(-off) + " behind")
-	}
-	return "in step"
-}
-
-// oneLine is the panel of the box where it has room for one line alone.
-func (m *model) oneLine(w int) string {
-	g := m.status().Guest
-	if g == nil {
-		return widget.Fit(m.theme.Dim.Render(fmt.Sprintf("ports %d %d", m.status().Ports.Executor, m.status().Ports.Dashboard)), w)
-	}
-	parts := []string{"mem " + usage(g.Memory), "root " + usage(g.Root), "data " + usage(g.Data)}
-	if m.status().Live {
-		parts = append([]string{fmt.Sprintf("cpu %.0f %%", min(999, 100*g.Load/float64(max(1, g.CPUs))))}, parts...)
-	}
-	if s := m.stale(); s > 0 {
-		parts = append([]string{"as seen " + widget.Age(s) + " ago"}, parts...)
-		return widget.Fit(m.theme.Dim.Render(strings.Join(parts, "   ")), w)
-	}
-	return widget.Fit(strings.Join(parts, "   "), w)
-}
-
-// componentLines is the table of components in h lines.
-func (m *model) componentLines(w, h int) []string {
-	t, all := m.theme, m.components()
+// rows is the table of components in h lines.
+func (d *dashboard) rows(p page, s *state, w, h int) []string {
+	all := s.components()
 	if len(all) == 0 {
-		return []string{t.Dim.Render("nothing is known of them yet")}
+		return []string{p.Dim.Render("nothing is known of them yet")}
 	}
 	versionW := 8
 	for _, c := range all {
@@ -190,83 +81,144 @@ func (m *model) componentLines(w, h int) []string {
 	}
 	const markW, nameW, stateW = 2, 10, 15
 	versionW = min(versionW+2, max(8, w-markW-nameW-stateW))
-	noteW := w - markW - nameW - versionW - stateW
-	from, to := m.dashboard.components.Window(len(all), h)
+	remarkW := w - markW - nameW - versionW - stateW
+	from, to := d.list.Window(len(all), h)
 	var out []string
 	for i := from; i < to; i++ {
 		c := all[i]
 		mark, name := "  ", widget.Fit(c.Name, nameW)
-		if i == m.dashboard.components.At {
-			mark, name = t.Accent.Render("▸ "), t.Title.Render(name)
+		if i == d.list.At {
+			mark, name = p.Accent.Render("▸ "), p.Title.Render(name)
 		}
-		line := mark + name + widget.Fit(versions(c), versionW)
-		if noteW > 0 {
-			remark := m.remark(c)
-			if ansi.StringWidth(remark) >= noteW {
-				remark = "" // half a word says nothing
+		version := widget.Fit(versions(c), versionW)
+		if hasDrifted(c) {
+			version = p.Warn.Render(version)
+		}
+		line := mark + name + version
+		if remarkW > 0 {
+			text := remark(c)
+			if ansi.StringWidth(text) >= remarkW {
+				text = "" // cut off it says nothing
 			}
-			line += t.Dim.Render(widget.Fit(remark, noteW))
+			line += p.Dim.Render(widget.Fit(text, remarkW))
 		}
-		out = append(out, widget.Fit(line+m.componentState(c), w))
+		out = append(out, widget.Fit(line+drawComponent(p, s, c), w))
 	}
 	return out
 }
 
-// components are those of the last status; of a box that has never been asked, those of the lock.
-func (m *model) components() []ops.ComponentStatus {
-	if all := m.status().Components; len(all) > 0 || m.known.Lock == nil {
-		return all
-	}
-	var all []ops.ComponentStatus
-	for _, name := range lock.Order {
-		all = append(all, ops.ComponentStatus{Name: name, Desired: m.wanted(name).Version, State: "unknown"})
-	}
-	return all
-}
-
-// versions is what is applied, and what the lock wants instead.
-func versions(c ops.ComponentStatus) string {
-	switch {
-	case c.Applied == "":
-		return c.Desired
-	case c.Desired != "" && c.Desired != c.Applied:
-		return c.Applied + " → " + c.Desired
-	}
-	return c.Applied
-}
-
-// remark is what there is to say of a component in a few words.
-func (m *model) remark(c ops.ComponentStatus) string {
-	up := ""
-	if c.Service == "active" && c.Since > 0 {
-		up = "up " + widget.Age(time.Duration(c.Since)*time.Second)
-	}
-	if c.State == "drifted" || c.Detail == "" {
-		return up
-	}
-	return widget.Clean(c.Detail)
-}
-
-// componentState is the state of a component; of one in a box that has not been asked yet, the one it had.
-func (m *model) componentState(c ops.ComponentStatus) string {
-	st := m.status()
-	if st.Live || st.State == string(limactl.Stopped) || st.Guest == nil || c.State == "drifted" {
-		return stateSign(m.theme, c.State)
-	}
-	switch c.Said {
-	case "":
-		return stateSign(m.theme, c.State)
-	case protocol.SetupRequired:
-		return m.theme.Dim.Render("○ had no login")
-	}
-	return m.theme.Dim.Render("○ was " + c.Said)
-}
-
 // selected is the component that is marked; false if there is none.
-func (m *model) selected() (ops.ComponentStatus, bool) {
-	all := m.components()
-	if i := m.dashboard.components.At; i >= 0 && i < len(all) {
+func (d *dashboard) selected(s *state) (ops.ComponentStatus, bool) {
+	all := s.components()
+	if i := d.list.At; i >= 0 && i < len(all) {
 		return all[i], true
 	}
 	return ops.ComponentStatus{}, false
+}
+
+func (m *model) selected() (ops.ComponentStatus, bool) { return m.dashboard.selected(&m.state) }
+
+// preview is the beginning of the details of the selected component.
+func (d *dashboard) preview(p page, s *state, w int) (title string, lines []string) {
+	c, ok := d.selected(s)
+	if !ok {
+		return "box", []string{p.Dim.Render("waiting for the first answer of the box")}
+	}
+	return c.Name, aboutComponent(p, s, c, w, short)
+}
+
+// pick selects the component under the pointer; causes is how many lines are above the panels.
+func (d *dashboard) pick(s *state, causes, w, x, y int) {
+	first := 2 + causes // below the header and the upper edge of the panel
+	if w >= sideWidth && x < boxWidth {
+		return
+	}
+	if w < sideWidth {
+		first++
+	}
+	if row := d.list.Top + y - first; y >= first && row < len(s.components()) {
+		d.list.At = row
+	}
+}
+
+func boxTitle(p page, s *state) string {
+	title := p.Title.Render("box")
+	if age := s.stale(p.now); age > 0 && s.status().Guest != nil {
+		title += p.Dim.Render(" as seen " + widget.Age(age) + " ago")
+	}
+	return title
+}
+
+// gauges are the panel of the box.
+func gauges(p page, s *state, w int) []string {
+	st := s.status()
+	ports := widget.Fit("ports", 6) + fmt.Sprintf("%d %d", st.Ports.Executor, st.Ports.Dashboard)
+	g := st.Guest
+	if g == nil {
+		return []string{p.Dim.Render("nothing is known yet"), "", "", "", ports}
+	}
+	const label, value = 6, 9
+	bar := w - label - value - 1
+	stale := s.stale(p.now) > 0
+	ink := p.Info
+	if stale {
+		ink = p.Dim
+	}
+	row := func(name, drawn, text string) string {
+		return widget.Fit(name, label) + drawn + " " + widget.Right(text, value)
+	}
+	used := func(name string, u protocol.Usage) string {
+		ink := ink
+		if u.Used*10 > u.Total*9 && !stale {
+			ink = p.Warn
+		}
+		return row(name, p.Gauge(u.Used, u.Total, bar, ink), usage(u))
+	}
+	cpu := "–"
+	if st.Live {
+		cpu = cpuLoad(g)
+	}
+	return []string{
+		row("cpu", p.Border.Render(strings.Repeat("▁", max(0, bar-len(s.load))))+ink.Render(widget.Sparkline(s.load, bar)), cpu),
+		used("mem", g.Memory),
+		used("root", g.Root),
+		used("data", g.Data),
+		ports,
+		widget.Fit("clock", 6) + clock(p, s),
+	}
+}
+
+func cpuLoad(g *protocol.Status) string {
+	return fmt.Sprintf("%.0f %%", min(999, 100*g.Load/float64(max(1, g.CPUs))))
+}
+
+// clock compares the clock of the box with that of this machine.
+func clock(p page, s *state) string {
+	switch {
+	case !s.status().Live:
+		return p.Dim.Render("–")
+	case s.ahead > 5*time.Second:
+		return p.Warn.Render("! " + widget.Age(s.ahead) + " ahead")
+	case s.ahead < -5*time.Second:
+		return p.Warn.Render("! " + widget.Age(-s.ahead) + " behind")
+	}
+	return "in step"
+}
+
+// usageLine is the panel of the box in one line.
+func usageLine(p page, s *state, w int) string {
+	st := s.status()
+	g := st.Guest
+	if g == nil {
+		return widget.Fit(p.Dim.Render(fmt.Sprintf("ports %d %d", st.Ports.Executor, st.Ports.Dashboard)), w)
+	}
+	parts := []string{"mem " + usage(g.Memory), "root " + usage(g.Root), "data " + usage(g.Data)}
+	if st.Live {
+		parts = append([]string{"cpu " + cpuLoad(g)}, parts...)
+	}
+	if age := s.stale(p.now); age > 0 {
+		parts = append([]string{"as seen " + widget.Age(age) + " ago"}, parts...)
+		return widget.Fit(p.Dim.Render(strings.Join(parts, "   ")), w)
+	}
+	return widget.Fit(strings.Join(parts, "   "), w)
 }

@@ -1,11 +1,8 @@
 package tui
 
 import (
-	"strings"
-
 	tea "charm.land/bubbletea/v2"
 
-	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
 
@@ -19,14 +16,6 @@ type question struct {
 // confirm is a question that y answers.
 func confirm(title, text string) *question {
 	return &question{Dialog: widget.Dialog{Title: title, Text: text, Yes: "yes", No: "no"}}
-}
-
-// byName is the question before a destructive operation: only the name of the box answers it.
-func (m *model) byName(o ops.Operation) *question {
-	q := &question{Dialog: widget.Dialog{Title: strings.ToUpper(o.Name[:1]) + o.Name[1:] + " " + m.name(), Yes: o.Name, No: "keep it",
-		Text: o.Ask + "\n\nType the name of the box to " + o.Name + " it."}}
-	q.TypeName(m.name())
-	return q
 }
 
 // answer gives a key to the question.

@@ -12,91 +12,66 @@ import (
 // doctor is the view of all checks.
 type doctor struct{ checks checks }
 
-// openDoctor makes the checks: those of an earlier look say nothing of now.
+// openDoctor makes the checks anew: results of an earlier run say nothing of now.
 func (m *model) openDoctor() tea.Cmd {
 	m.show(onDoctor)
 	if m.doctor.checks.working() {
 		return nil
 	}
-	return m.doctor.checks.begin(m)
+	return m.doctor.checks.begin(m.worker)
 }
 
-// doctorView lists the checks; below is all of the selected one: exactly h lines of w cells.
-func (m *model) doctorView(w, h int) []string {
-	t, c := m.theme, &m.doctor.checks
-	title := t.Title.Render("doctor")
-	switch {
-	case c.working():
-		title += t.Info.Render(c.progress())
-	case shortfall(c.all) == "":
-		title += t.Good.Render("  ✓ " + widget.Count(len(c.all), "check") + ", none fails")
-	default:
-		title += t.Bad.Render("  ✗ " + shortfall(c.all))
-	}
-	if n := warned(c.all); n > 0 {
-		title += t.Warn.Render("  ! " + widget.Count(n, "warning"))
-	}
-	about := m.aboutCheck(w - 4)
-	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that moving down the list moves nothing else
+// view lists the checks, and below them all that is known of the selected one: exactly h lines of w cells.
+func (d *doctor) view(p page, w, h int) []string {
+	c := &d.checks
+	title := p.Title.Render("doctor") + c.title(p)
+	about := d.about(p, w-4)
+	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that nothing jumps when the selection moves
 	top := h - below
 	from, to := c.list.Window(len(c.all), top-2)
 	if more := len(c.all) - to; more > 0 {
-		title += t.Dim.Render(fmt.Sprintf("  ↓ %d more", more))
+		title += p.Dim.Render(fmt.Sprintf("  ↓ %d more", more))
 	}
 	var lines []string
 	for i := from; i < to; i++ {
 		mark := "  "
 		if i == c.list.At {
-			mark = t.Accent.Render("▸ ")
+			mark = p.Accent.Render("▸ ")
 		}
-		lines = append(lines, mark+m.checkLine(c.all[i], w-6))
+		lines = append(lines, mark+checkLine(p, c.all[i], w-6))
 	}
 	name := "evidence"
-	if check, ok := m.check(); ok {
+	if check, ok := c.selected(); ok {
 		name = check.Title
 	}
-	return append(t.Panel(title, w, top, lines), t.Panel(t.Title.Render(name), w, below, about)...)
+	return append(p.Panel(title, w, top, lines), p.Panel(p.Title.Render(name), w, below, about)...)
 }
 
-// check is the selected one.
-func (m *model) check() (ops.Check, bool) {
-	c := &m.doctor.checks
-	if c.list.At < len(c.all) {
-		return c.all[c.list.At], true
-	}
-	return ops.Check{}, false
-}
-
-// aboutCheck is all that is known of the selected check.
-func (m *model) aboutCheck(w int) []string {
-	check, ok := m.check()
+// about is all that is known of the selected check.
+func (d *doctor) about(p page, w int) []string {
+	check, ok := d.checks.selected()
 	if !ok {
-		return []string{m.theme.Dim.Render("looking...")}
+		return []string{p.Dim.Render("checking...")}
 	}
 	out := widget.Wrap(widget.Clean(check.Evidence), w)
-	if check.Repair != "" && check.Verdict != ops.Pass {
-		for i, line := range widget.Wrap(m.typed(widget.Clean(check.Repair)), w-2) {
-			if i == 0 {
-				line = m.theme.Warn.Render("→ ") + line
-			} else {
-				line = "  " + line
-			}
-			out = append(out, line)
-		}
-		out = append(out, m.theme.Key.Render("c")+m.theme.Dim.Render(" copies the repair"))
+	if hasRepair(check) {
+		out = append(out, repairLines(p, check.Repair, w)...)
+		out = append(out, p.Key.Render("c")+p.Dim.Render(" copy the repair"))
 	}
 	return out
 }
 
-// copyRepair puts the repair of the selected check on the clipboard.
+func hasRepair(c ops.Check) bool { return c.Repair != "" && c.Verdict != ops.Pass }
+
+// copyRepair copies the repair of the selected check to the clipboard.
 func (m *model) copyRepair() tea.Cmd {
-	check, _ := m.check()
+	check, _ := m.doctor.checks.selected()
 	return m.copy(m.typed(check.Repair))
 }
 
 func whyNoRepair(m *model) string {
-	if check, ok := m.check(); !ok || check.Repair == "" || check.Verdict == ops.Pass {
-		return "nothing to mend here"
+	if check, ok := m.doctor.checks.selected(); !ok || !hasRepair(check) {
+		return "there is nothing to repair here"
 	}
 	return ""
 }

@@ -7,7 +7,7 @@ import (
 
 // Doctor ends at the first check that fails, unless the person is elsewhere.
 func TestDoctorSelectsWhatFails(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	f.checks = lackingHost()
 	m := on(f)
 	drain(m, press(m, "d"))
@@ -24,7 +24,7 @@ func TestDoctorSelectsWhatFails(t *testing.T) {
 
 // Checks of an earlier look are not shown as those of now.
 func TestDoctorLooksEachTime(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	m := on(f)
 	drain(m, press(m, "d"))
 	drain(m, press(m, "esc"))

@@ -3,78 +3,95 @@ package tui
 import (
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/ops"
+	"hermes-box/ops/lock"
 	"hermes-box/tui/widget"
 )
 
-// hasDrifted is whether something else is applied than the lock says.
-func hasDrifted(c ops.ComponentStatus) bool {
-	return c.State == "drifted" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
+// drift is the view that compares the lock and the config with what is applied.
+type drift struct{ scroll widget.Scroll }
+
+// openDrift shows what has drifted.
+func (m *model) openDrift() tea.Cmd {
+	m.show(onDrift)
+	m.drift = drift{}
+	return nil
 }
 
-// driftView sets the lock against what is applied: exactly h lines of w cells.
-func (m *model) driftView(w, h int) []string {
-	t, st := m.theme, m.status()
-	type row struct{ name, versions, how string }
-	var rows []row
-	for _, c := range m.components() {
+// driftRow is one difference.
+type driftRow struct{ name, versions, how string }
+
+func driftRows(s *state) (rows []driftRow) {
+	for _, c := range s.components() {
 		if hasDrifted(c) {
-			rows = append(rows, row{c.Name, or(c.Applied, "none") + " → " + or(c.Desired, "none"), m.meets(c)})
+			rows = append(rows, driftRow{c.Name, or(c.Applied, "none") + " → " + or(c.Desired, "none"), s.remedy(c)})
 		}
 	}
-	for _, d := range st.Platform {
+	for _, d := range s.status().Platform {
 		how := "needs a rebuild"
 		if strings.Contains(d.Reason, " ") {
 			how = d.Reason
 		}
-		rows = append(rows, row{d.Name, or(short(d.From), "none") + " → " + or(short(d.To), "none"), how})
+		rows = append(rows, driftRow{d.Name, or(short(d.From), "none") + " → " + or(short(d.To), "none"), how})
 	}
+	return rows
+}
+
+// view is exactly h lines of w cells.
+func (d *drift) view(p page, s *state, w, h int) []string {
+	st := s.status()
+	rows := driftRows(s)
 	nameW, versionsW := 0, 0
 	for _, r := range rows {
-		nameW, versionsW = max(nameW, len(r.name)+2), max(versionsW, ansi.StringWidth(r.versions)+2)
+		nameW, versionsW = max(nameW, ansi.StringWidth(r.name)+2), max(versionsW, ansi.StringWidth(r.versions)+2)
 	}
 	var out []string
 	for _, r := range rows {
-		line := t.Warn.Render("↑ ") + widget.Fit(widget.Clean(r.name), nameW) + widget.Fit(widget.Clean(r.versions), versionsW)
+		line := p.Warn.Render("↑ ") + widget.Fit(widget.Clean(r.name), nameW) + widget.Fit(widget.Clean(r.versions), versionsW)
 		if free := w - 4 - ansi.StringWidth(line); ansi.StringWidth(r.how) <= free {
-			out = append(out, line+t.Dim.Render(widget.Clean(r.how)))
-		} else {
-			out = append(out, line)
-			for _, how := range widget.Wrap(widget.Clean(r.how), w-8) {
-				out = append(out, "    "+t.Dim.Render(how))
-			}
+			out = append(out, line+p.Dim.Render(widget.Clean(r.how)))
+			continue
+		}
+		out = append(out, line)
+		for _, how := range widget.Wrap(widget.Clean(r.how), w-8) {
+			out = append(out, "    "+p.Dim.Render(how))
 		}
 	}
 	switch {
 	case st.LockError != "":
 		out = append(out, widget.Wrap(widget.Clean(st.LockError), w-4)...)
 	case st.Guest == nil:
-		out = append(out, "What is applied is not known: the box has not answered yet.")
+		out = append(out, "The installed versions are not known: the box has not answered yet.")
 	case len(out) == 0:
-		out = append(out, t.Good.Render("✓ ")+"What is applied is what the lock and the config say.")
+		out = append(out, p.Good.Render("✓ ")+"The box is as the lock and the config say.")
 	default:
 		out = append(out, "")
-		for _, line := range widget.Wrap("The box goes on as it is: start installs nothing. An update replaces components and keeps the system, a "+
-			"rebuild replaces the system and keeps the data disk; neither is part of this version yet.", w-4) {
-			out = append(out, t.Dim.Render(line))
+		for _, line := range widget.Wrap("The box keeps running as it is: start installs nothing. An update replaces components and keeps the system; a "+
+			"rebuild replaces the system and keeps the data disk. Neither is part of this version yet.", w-4) {
+			out = append(out, p.Dim.Render(line))
 		}
 	}
-	title := t.Title.Render("drift") + t.Dim.Render("  lock and config against what is applied")
-	return m.scrolled(title, w, h, out)
+	title := p.Title.Render("drift") + p.Dim.Render("  installed and locked versions")
+	return p.scrolled(&d.scroll, title, w, h, out)
 }
 
-func (m *model) meets(c ops.ComponentStatus) string {
-	d := m.wanted(c.Name)
+// remedy is what removes the drift of a component, and what that costs.
+func (s *state) remedy(c ops.ComponentStatus) string {
+	d := s.desired(c.Name)
 	if d == nil {
-		return c.Detail
+		return driftReason(c)
 	}
-	var total int64
-	for _, a := range d.Artifacts {
+	return "needs an update, " + widget.Size(downloadSize(d.Artifacts)) + " to download"
+}
+
+func downloadSize(all []lock.Artifact) (total int64) {
+	for _, a := range all {
 		total += a.Size
 	}
-	return "needs an update, " + widget.Size(total) + " to fetch"
+	return total
 }
 
 // short cuts a digest to what a person compares.

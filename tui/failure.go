@@ -1,9 +1,6 @@
 package tui
 
 import (
-	"strings"
-	"time"
-
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops/fault"
@@ -14,27 +11,27 @@ import (
 type failure struct {
 	err    error
 	what   string // what was tried
-	at     time.Time
 	output string // of what failed
-	top    int    // first line shown
-
-	grace widget.Grace
+	scroll widget.Scroll
+	grace  widget.Grace
 }
 
-// fail shows an error that nobody has asked for.
+// fail shows an error.
 func (m *model) fail(f *failure) {
-	f.grace, f.top = widget.NewGrace(m.now()), 0
+	f.grace = widget.NewGrace(m.now())
 	m.failure, m.lastFailure = f, f
 }
 
-// again shows the last error once more.
-func (m *model) again() tea.Cmd {
+// showError shows the last error again.
+func (m *model) showError() tea.Cmd {
 	m.failure = m.lastFailure
-	m.failure.grace = widget.Grace{}
+	m.failure.grace, m.failure.scroll = widget.Grace{}, widget.Scroll{}
 	return nil
 }
 
-func (f *failure) key(m *model, name string) tea.Cmd {
+// failureKey gives a key to the error on the screen.
+func (m *model) failureKey(name string) tea.Cmd {
+	f := m.failure
 	if f.grace.Ignores(m.now()) {
 		return nil
 	}
@@ -42,57 +39,43 @@ func (f *failure) key(m *model, name string) tea.Cmd {
 	case "esc", "enter", "q", "ctrl+c", "e":
 		m.failure = nil
 	case "c":
-		text := fault.HintOf(f.err)
-		if text == "" {
-			text = f.err.Error()
-		}
-		return m.copy(m.typed(text))
+		return m.copy(m.typed(f.useful()))
 	case "up", "k":
-		f.top--
+		f.scroll.Move(-1)
 	case "down", "j":
-		f.top++
+		f.scroll.Move(1)
 	case "pgup":
-		f.top -= 10
+		f.scroll.Move(-10)
 	case "pgdown", "space":
-		f.top += 10
+		f.scroll.Move(10)
 	}
 	return nil
 }
 
-// hint is what to do about an error, in lines of w cells; nil if there is none.
-func (m *model) hint(err error, w int) []string {
-	hint := m.typed(widget.Clean(fault.HintOf(err)))
-	if hint == "" {
-		return nil
-	}
-	out := widget.Wrap("hint: "+hint, w)
-	out[0] = m.theme.Warn.Render("hint:") + strings.TrimPrefix(out[0], "hint:")
-	return out
-}
+// useful is what is worth copying: the hint, else the error.
+func (f *failure) useful() string { return or(fault.HintOf(f.err), f.err.Error()) }
 
-// view is the inside of the overlay: w cells, at most h lines.
-func (f *failure) view(m *model, w, h int) []string {
-	t := m.theme
+// view draws the inside of the overlay: w cells, at most h lines.
+func (f *failure) view(p page, w, h int) []string {
 	text := widget.Wrap(widget.Clean(f.err.Error()), w)
-	if hint := m.hint(f.err, w); hint != nil {
+	if hint := p.hint(f.err, w); hint != nil {
 		text = append(append(text, ""), hint...)
 	}
 	if f.output != "" {
-		text = append(text, "", t.Dim.Render("the last it said:"))
+		text = append(text, "", p.Dim.Render("its last output:"))
 		for _, line := range widget.Wrap(widget.Clean(f.output), w) {
-			text = append(text, t.Dim.Render(line))
+			text = append(text, p.Dim.Render(line))
 		}
 	}
-	room := max(1, h-2)
-	f.top = max(0, min(f.top, len(text)-room))
-	out := append([]string{}, text[f.top:min(len(text), f.top+room)]...)
+	from, to := f.scroll.Window(len(text), h-2)
+	out := append([]string{}, text[from:to]...)
 	what := "error"
 	if fault.HintOf(f.err) != "" {
 		what = "hint"
 	}
-	keys := t.Key.Render("esc") + " close   " + t.Key.Render("c") + " copy the " + what
-	if len(text) > room {
-		keys += "   " + t.Key.Render("↑↓") + " scroll"
+	keys := p.Key.Render("esc") + " close   " + p.Key.Render("c") + " copy the " + what
+	if len(text) > to-from {
+		keys += "   " + p.Key.Render("↑↓") + " scroll"
 	}
 	return append(out, "", keys)
 }

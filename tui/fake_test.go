@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -60,8 +59,8 @@ func (f *fake) Status(ctx context.Context) (*ops.Status, error) {
 }
 
 func (f *fake) Do(ctx context.Context, operation string, force bool, sink ops.Sink) error {
-	if operation == "stop" {
-		operation = fmt.Sprint("stop:", force)
+	if force {
+		operation = "force-" + operation
 	}
 	f.note(operation)
 	if f.run != nil {
@@ -110,7 +109,7 @@ func desired() *lock.Lock {
 }
 
 // running is the status of the box in the design: one drifted, one not signed in.
-func running() *ops.Status {
+func runningStatus() *ops.Status {
 	guest := &protocol.Status{OS: "ubuntu 26.04", Arch: "arm64", Uptime: 3*86400 + 4*3600, Now: noon.Format(time.RFC3339Nano), CPUs: 4, Load: 0.92,
 		Memory: protocol.Usage{Used: 3328 << 20, Total: 8 << 30}, Root: protocol.Usage{Used: 9 << 30, Total: 30 << 30}, Data: protocol.Usage{Used: 4 << 30, Total: 50 << 30}}
 	st := &ops.Status{Box: "main", State: "running", Live: true, Guest: guest, Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}
@@ -142,7 +141,7 @@ func running() *ops.Status {
 
 // off is the same box stopped, as it was last seen.
 func off(state string) *ops.Status {
-	st := running()
+	st := runningStatus()
 	seen := noon.Add(-3 * time.Hour)
 	st.Live, st.State, st.Seen = false, state, &seen
 	for i := range st.Components {
@@ -182,7 +181,7 @@ func testModel(f *fake, w, h int) *model {
 	m := newModel(context.Background(), f)
 	m.now = func() time.Time { return noon }
 	m.after = func(time.Duration, tea.Msg) tea.Cmd { return nil }
-	m.login = func(_ context.Context, step string) error { f.note("login:" + step); return nil }
+	m.signer = func(_ context.Context, step string) error { f.note("login:" + step); return nil }
 	m.w, m.h = w, h
 	return m
 }
@@ -228,7 +227,7 @@ func sized(w, h int) tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
 // on is a dashboard of that box, its first answer taken in.
 func on(f *fake) *model {
 	m := testModel(f, 80, 24)
-	drain(m, tea.Batch(m.look(), m.ask()))
+	drain(m, tea.Batch(m.readFiles(), m.ask()))
 	return m
 }
 

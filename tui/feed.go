@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// feedPace is the shortest time between two batches of a feed: about thirty frames a second, however much comes in.
+// feedPace is the shortest time between two batches of a feed: about thirty a second.
 const feedPace = 33 * time.Millisecond
 
-// feed carries what a goroutine produces into Update, in batches, so that a flood of it never keeps a key waiting. Its
+// feed carries what a goroutine produces into Update, in batches, so that keys are never delayed by a flood of events. Its
 // producer never waits.
 type feed[T any] struct {
 	merge func(queued []T, next T) []T // nil: append
 
 	mu     sync.Mutex
-	direct func(T) // set once there is no Update any more
+	direct func(T) // set when Update has ended
 	queued []T
 	err    error
 	ended  bool
@@ -23,7 +23,7 @@ type feed[T any] struct {
 	last   time.Time
 }
 
-// batch is one delivery of a feed. After one with ended there is no other.
+// batch is one delivery of a feed. The one with ended is the last.
 type batch[T any] struct {
 	from  *feed[T]
 	items []T
@@ -49,7 +49,7 @@ func (f *feed[T]) push(v T) {
 	f.wake()
 }
 
-// divert hands what comes from now on to a function as it is pushed, and what has come already at once.
+// divert hands the queued items to a function, and from now on each item as it is pushed.
 func (f *feed[T]) divert(to func(T)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func (f *feed[T]) wake() {
 	}
 }
 
-// next waits for something new. It is what a tea.Cmd does, one at a time.
+// next waits for new items. A tea.Cmd calls it, one at a time.
 func (f *feed[T]) next(ctx context.Context) batch[T] {
 	if wait := feedPace - time.Since(f.last); wait > 0 {
 		select {

@@ -58,7 +58,7 @@ func TestMergeEvents(t *testing.T) {
 
 // A log that goes on while nobody looks, as during an attach, does not grow without end; its newest lines stay.
 func TestLogThatNobodyTakesInHasAnEnd(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	m.openLogs("hermes")
 	const all = 10 * logLines
 	for i := range all {

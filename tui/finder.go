@@ -14,11 +14,18 @@ import (
 )
 
 // finder lists what can be done and does what is chosen. As help it begins with all keys of this place; as palette it
-// has every action, and is for those who know what they want but not its key. Typing narrows both.
+// has every action, for those who know what they want but not its key. Typing narrows both.
 type finder struct {
 	palette bool
-	query   string
+	query   widget.Line
 	list    widget.List
+}
+
+// offer is a binding as the finder lists it.
+type offer struct {
+	binding
+	why  string // why it cannot be done now; empty: it can
+	here bool   // it works in this place
 }
 
 func (m *model) openFinder(palette bool) tea.Cmd {
@@ -26,107 +33,116 @@ func (m *model) openFinder(palette bool) tea.Cmd {
 	return nil
 }
 
-// found are the bindings that the query leaves, the best first.
-func (f *finder) found(m *model) []binding {
-	var all []binding
+// offers returns what a finder can list, in order: what works in this place, then what moves in it, then the rest.
+func (m *model) offers() []offer {
+	var here, moves, rest []offer
 	at := m.place()
 	for _, b := range m.keys {
-		if b.move && f.palette {
+		switch o := (offer{b, b.reason(m), b.in&at != 0}); {
+		case o.here && b.move:
+			moves = append(moves, o)
+		case o.here:
+			here = append(here, o)
+		}
+	}
+	for _, b := range m.keys {
+		if b.in&at == 0 && !b.move && !slices.ContainsFunc(here, func(o offer) bool { return o.label == b.label }) {
+			rest = append(rest, offer{b, m.whyElsewhere(b), false})
+		}
+	}
+	return slices.Concat(here, moves, rest)
+}
+
+// whyElsewhere is why a binding of another place cannot be pressed here.
+func (m *model) whyElsewhere(b binding) string {
+	switch why := b.reason(m); {
+	case !m.hasBox() && b.in&onFirst == 0:
+		return "there is no box yet"
+	case why != "":
+		return why
+	case b.in&onDashboard != 0:
+		return "" // the palette goes there first
+	}
+	for at, name := range map[place]string{onLogs: "the logs", onDoctor: "doctor", onOperation: "an operation"} {
+		if b.in == at {
+			return "only in " + name
+		}
+	}
+	return "not here"
+}
+
+// finderKey gives a key to the finder and does what it has chosen.
+func (m *model) finderKey(k tea.KeyPressMsg) tea.Cmd {
+	chosen, closed := m.finder.key(k, m.offers())
+	if closed {
+		m.finder = nil
+	}
+	if chosen == nil {
+		return nil
+	}
+	if chosen.why == "" && !chosen.here && chosen.in&onDashboard != 0 {
+		m.show(onDashboard)
+	}
+	return m.press(chosen.binding)
+}
+
+// found returns the offers that match the query, the best first.
+func (f *finder) found(all []offer) []offer {
+	var hits []offer
+	score := map[string]int{}
+	for _, o := range all {
+		if o.move && f.palette {
 			continue
 		}
-		if b.in&at != 0 {
-			all = append(all, b)
+		s, ok := f.score(o)
+		if f.query.Text == "" || ok {
+			hits, score[o.id] = append(hits, o), s
 		}
 	}
-	slices.SortStableFunc(all, func(a, b binding) int { return order(a) - order(b) })
-	for _, b := range m.keys { // what is done elsewhere comes after
-		if b.in&at == 0 && !b.move && !slices.ContainsFunc(all, func(have binding) bool { return have.label == b.label }) {
-			b.why = elsewhere(b)
-			all = append(all, b)
-		}
+	if f.query.Text != "" {
+		slices.SortStableFunc(hits, func(a, b offer) int { return cmp.Compare(score[b.id], score[a.id]) })
 	}
-	if f.query == "" {
-		return all
+	return hits
+}
+
+// score is how well an offer matches the query; false if it does not.
+func (f *finder) score(o offer) (best int, ok bool) {
+	query := strings.ToLower(f.query.Text)
+	if at := strings.Index(strings.ToLower(o.effect), query); at >= 0 { // only as one piece: letters strewn over a sentence say nothing
+		best, ok = -at, true
 	}
-	type hit struct {
-		binding
-		score int
-	}
-	var hits []hit
-	for _, b := range all {
-		best, ok := 0, false
-		if at := strings.Index(strings.ToLower(b.effect), strings.ToLower(f.query)); at >= 0 { // letters strewn over a sentence are no word of it
-			best, ok = -at, true
-		}
-		for _, text := range append([]string{b.label}, strings.Fields(b.words)...) {
-			for _, match := range fuzzy.Find(f.query, []string{text}) {
-				score := match.Score
-				if strings.HasPrefix(strings.ToLower(text), strings.ToLower(f.query)) {
-					score += 100
-					if text == b.label {
-						score += 100 // its name, and not another word for it
-					}
-				}
-				if !ok || score > best {
-					best, ok = score, true
+	for _, text := range append([]string{o.label}, strings.Fields(o.words)...) {
+		for _, match := range fuzzy.Find(f.query.Text, []string{text}) {
+			score := match.Score
+			if strings.HasPrefix(strings.ToLower(text), query) {
+				score += 100
+				if text == o.label {
+					score += 100 // its name, not another word for it
 				}
 			}
-		}
-		if slices.Contains(b.keys, f.query) && !f.palette { // it is the key itself that is asked for
-			best, ok = best+300, true
-		}
-		if b.reason(m) != "" { // what can be done now comes first, unless the other is named in full
-			best -= 150
-		}
-		if ok {
-			hits = append(hits, hit{b, best})
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	out := make([]binding, len(hits))
-	for i, h := range hits {
-		out[i] = h.binding
-	}
-	return out
-}
-
-// order has what can be done before what moves.
-func order(b binding) int {
-	if b.move {
-		return 1
-	}
-	return 0
-}
-
-// elsewhere is why a binding of another place cannot be pressed here.
-func elsewhere(b binding) func(*model) string {
-	return func(m *model) string {
-		switch {
-		case !m.hasBox() && b.in&onFirst == 0:
-			return "there is no box yet"
-		case b.why != nil && b.why(m) != "":
-			return b.why(m)
-		case b.in&onDashboard != 0:
-			return "" // the palette goes there first
-		}
-		for at, name := range map[place]string{onLogs: "the logs", onDoctor: "doctor", onOperation: "an operation"} {
-			if b.in == at {
-				return "it is for " + name
+			if !ok || score > best {
+				best, ok = score, true
 			}
 		}
-		return "not here"
 	}
+	if slices.Contains(o.keys, f.query.Text) && !f.palette { // the key itself
+		best, ok = best+300, true
+	}
+	if o.why != "" { // what can be done now comes first, unless the other is named in full
+		best -= 150
+	}
+	return best, ok
 }
 
-func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
-	all := f.found(m)
+// key takes a key; it returns the offer that was chosen, and whether the finder closes.
+func (f *finder) key(k tea.KeyPressMsg, offers []offer) (chosen *offer, closed bool) {
+	all := f.found(offers)
 	switch name := k.String(); name {
 	case "esc", "ctrl+c":
-		if f.query != "" && !f.palette {
-			f.query, f.list = "", widget.List{}
-			return nil
+		if f.query.Text == "" || f.palette {
+			return nil, true
 		}
-		m.finder = nil
+		f.query, f.list = widget.Line{}, widget.List{}
 	case "up", "ctrl+p":
 		f.list.Move(-1, len(all))
 	case "down", "ctrl+n":
@@ -135,56 +151,34 @@ func (f *finder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		f.list.Move(-10, len(all))
 	case "pgdown":
 		f.list.Move(10, len(all))
-	case "backspace":
-		if r := []rune(f.query); len(r) > 0 {
-			f.query, f.list = string(r[:len(r)-1]), widget.List{}
-		}
-	case "ctrl+u":
-		f.query, f.list = "", widget.List{}
 	case "enter":
-		if f.list.At >= len(all) {
-			return nil
+		if f.list.At < len(all) {
+			return &all[f.list.At], true
 		}
-		b := all[f.list.At]
-		m.finder = nil
-		if b.reason(m) == "" && b.in&m.place() == 0 && b.in&onDashboard != 0 {
-			m.show(onDashboard)
-		}
-		return m.press(b)
-	case "?":
-		if f.query == "" && !f.palette {
-			m.finder = nil
-			return nil
-		}
-		f.add("?")
 	default:
-		if k.Text != "" {
-			f.add(k.Text)
+		if name == "?" && f.query.Text == "" && !f.palette {
+			return nil, true
+		}
+		if f.query.Key(k) {
+			f.list = widget.List{}
 		}
 	}
-	return nil
+	return nil, false
 }
 
-// add narrows what is found.
-func (f *finder) add(text string) { f.query, f.list = typed(f.query, text), widget.List{} }
-
-// keyLine is what a binding does, or why it does not, after its keys in a column of w cells.
-func (m *model) keyLine(keys string, w int, b binding) string {
-	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 15)
-	if why := b.reason(m); why != "" {
-		return m.theme.Dim.Render(keys + label + "– " + why)
-	}
-	return m.theme.Key.Render(keys) + label + m.theme.Dim.Render(b.effect)
+// add appends a pasted text to the query.
+func (f *finder) add(text string) {
+	f.query.Add(text)
+	f.list = widget.List{}
 }
 
-// keyLines are what can be pressed on the dashboard now, for a terminal that has room to say so.
-func (m *model) keyLines(w int) (out []string) {
-	for _, b := range m.keys {
-		if b.in&onDashboard != 0 && !b.move && b.reason(m) == "" {
-			out = append(out, widget.Fit(m.keyLine(shown(b.keys[0]), 11, b), w))
-		}
+// keyLine draws a binding: its keys in a column of w cells, its label, and what it does or why it cannot be done.
+func (p page) keyLine(keys string, w int, b binding, why string) string {
+	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 18)
+	if why != "" {
+		return p.Dim.Render(keys + label + "– " + why)
 	}
-	return out
+	return p.Key.Render(keys) + label + p.Dim.Render(b.effect)
 }
 
 // shownKeys are the keys of a binding, at most two.
@@ -196,49 +190,66 @@ func shownKeys(b binding) string {
 	return strings.Join(keys, " ")
 }
 
-// view is the inside of the overlay: w cells, at most h lines.
-func (f *finder) view(m *model, w, h int) []string {
-	t := m.theme
-	prompt := t.Accent.Render(": ") + widget.Clean(f.query) + t.Match.Render(" ")
+// view draws the inside of the overlay: w cells, at most h lines.
+func (f *finder) view(p page, offers []offer, w, h int) []string {
+	prompt := p.Accent.Render(": ") + widget.Clean(f.query.Text) + p.Match.Render(" ")
 	if !f.palette {
-		prompt = t.Dim.Render("type to search, enter does it, esc closes")
-		if f.query != "" {
-			prompt = t.Accent.Render("/ ") + widget.Clean(f.query) + t.Match.Render(" ")
+		prompt = p.Dim.Render("type to search, enter does it, esc closes")
+		if f.query.Text != "" {
+			prompt = p.Accent.Render("/ ") + widget.Clean(f.query.Text) + p.Match.Render(" ")
 		}
 	}
-	all := f.found(m)
+	all := f.found(offers)
+	if len(all) == 0 {
+		return append([]string{prompt}, f.nothing(p, w)...)
+	}
 	out := []string{prompt}
 	keysW := 0 // the same whatever is typed
-	for _, b := range m.keys {
-		if !b.move || !f.palette {
-			keysW = max(keysW, ansi.StringWidth(shownKeys(b))+2)
+	for _, o := range offers {
+		if !o.move || !f.palette {
+			keysW = max(keysW, ansi.StringWidth(shownKeys(o.binding))+2)
 		}
 	}
-	const below = 3 // what the marked one does, in full
+	const below = 3 // the effect of the marked one, in full
 	from, to := f.list.Window(len(all), max(1, h-1-below))
 	for i := from; i < to; i++ {
-		b := all[i]
 		mark := "  "
 		if i == f.list.At {
-			mark = t.Accent.Render("▸ ")
+			mark = p.Accent.Render("▸ ")
 		}
-		out = append(out, widget.Fit(mark+m.keyLine(shownKeys(b), keysW, b), w))
-	}
-	if len(all) == 0 {
-		out = append(out, t.Dim.Render(fmt.Sprintf("nothing is called %q; esc closes", widget.Clean(f.query))))
-		return out
+		out = append(out, widget.Fit(mark+p.keyLine(shownKeys(all[i].binding), keysW, all[i].binding, all[i].why), w))
 	}
 	for len(out) < h-below {
 		out = append(out, "")
 	}
 	about := all[f.list.At].effect
-	if why := all[f.list.At].reason(m); why != "" {
+	if why := all[f.list.At].why; why != "" {
 		about += " – not now: " + why
 	}
 	rule := strings.Repeat("─", max(0, w))
 	if more := len(all) - to; more > 0 {
 		rule = ansi.Truncate("── ↓ "+fmt.Sprint(more)+" more "+rule, max(0, w), "")
 	}
-	out = append(out, t.Border.Render(rule))
+	out = append(out, p.Border.Render(rule))
 	return append(out, widget.Wrap(widget.Clean(about), w)...)
+}
+
+// instead says what to do for what this version has no action for, by the words that people look for.
+var instead = []struct{ words, text string }{
+	{"upgrade update rollback rebuild", "Not part of this version: drift (v) shows what the lock changes."},
+	{"backup restore snapshot export", "Backups are not part of this version. This copies your work out of the box: " +
+		"hermes-box exec -- tar -cz -C /workspace . > workspace.tgz"},
+}
+
+// nothing is what to say where nothing matches the query.
+func (f *finder) nothing(p page, w int) []string {
+	query := strings.ToLower(strings.TrimSpace(f.query.Text))
+	for _, i := range instead {
+		for _, word := range strings.Fields(i.words) {
+			if len(query) >= 3 && strings.HasPrefix(word, query) {
+				return append([]string{""}, widget.Wrap(p.typed(i.text), w)...)
+			}
+		}
+	}
+	return []string{p.Dim.Render(fmt.Sprintf("nothing is called %q; esc closes", widget.Clean(f.query.Text)))}
 }

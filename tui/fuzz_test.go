@@ -43,7 +43,7 @@ func anyText(r *rand.Rand) string {
 
 func anyStatus(r *rand.Rand) *ops.Status {
 	states := []string{"running", "stopped", "degraded", "starting", "absent", "", anyText(r)}
-	st := running()
+	st := runningStatus()
 	st.State, st.Cause, st.Busy, st.LockError, st.Live = states[r.IntN(len(states))], anyText(r), anyText(r), anyText(r), r.IntN(2) == 0
 	if r.IntN(4) == 0 {
 		st.Busy = "create (pid 1) under way"
@@ -164,7 +164,7 @@ var ownColour = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
 // walk has things happen to a dashboard in an order that the seed says, and looks at each frame.
 func walk(t *testing.T, seed uint64, steps int) {
 	r := rand.New(rand.NewPCG(seed, 7))
-	f := []*fake{withStatus(running()), noBox(), withStatus(off("stopped")), withStatus(off("degraded"))}[r.IntN(4)]
+	f := []*fake{withStatus(runningStatus()), noBox(), withStatus(off("stopped")), withStatus(off("degraded"))}[r.IntN(4)]
 	f.known.Status = anyStatus(r)
 	m := testModel(f, 80, 24)
 	defer m.tasks.wg.Wait()

@@ -35,7 +35,7 @@ func scenes() []scene {
 	on := func(f *fake, after ...func(m *model)) func(w, h int) *model {
 		return func(w, h int) *model {
 			m := testModel(f, w, h)
-			m.poll.seen, m.poll.load = noon, []float64{0.1, 0.2, 0.6, 0.8, 0.35, 0.2, 0.23}
+			m.seen, m.load = noon, []float64{0.1, 0.2, 0.6, 0.8, 0.35, 0.2, 0.23}
 			if m.known.Status != nil && m.known.Status.Live {
 				m.live = m.known.Status
 			}
@@ -64,49 +64,49 @@ func scenes() []scene {
 		{"first-checking", on(noBox(), checks(healthyHost()[:3]), func(m *model) { m.first.checks.feed = newFeed[ops.Check](nil) })},
 		{"first-missing", on(noBox(), checks(lackingHost()))},
 		{"first-no-config", on(noConfig)},
-		{"dashboard", on(withStatus(running()))},
-		{"dashboard-selected", on(withStatus(running()), keys("down", "down", "down"))},
+		{"dashboard", on(withStatus(runningStatus()))},
+		{"dashboard-selected", on(withStatus(runningStatus()), keys("down", "down", "down"))},
 		{"dashboard-stopped", on(withStatus(off("stopped")))},
 		{"dashboard-unasked", on(withStatus(off("running")))},
 		{"dashboard-degraded", on(withStatus(degraded))},
 		{"dashboard-busy", on(withStatus(busy))},
 		{"dashboard-unknown", on(withStatus(&ops.Status{Box: "main", State: "starting", Cause: "it is booting", Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}))},
-		{"dashboard-hanging", on(withStatus(running()), func(m *model) {
-			m.poll.asking, m.poll.asked, m.poll.seen = true, noon.Add(-time.Minute), noon.Add(-time.Minute)
+		{"dashboard-hanging", on(withStatus(runningStatus()), func(m *model) {
+			m.asking, m.asked, m.seen = true, noon.Add(-time.Minute), noon.Add(-time.Minute)
 		})},
 		{"operation", on(noBox(), creating(9, nil))},
 		{"operation-fetch", on(noBox(), creating(5, nil))},
 		{"operation-log", on(noBox(), creating(9, nil), keys("l"))},
-		{"operation-done", on(withStatus(running()), creating(13, nil))},
+		{"operation-done", on(withStatus(runningStatus()), creating(13, nil))},
 		{"operation-failed", on(noBox(), creating(9, fault.New(fault.HealthFailed, "codex 0.171.0: smoke failed: codex --version says nothing").
 			Hint("hermes-box logs operations shows all of it").Detail("output", "thread 'main' panicked at src/main.rs:12\nnote: run with RUST_BACKTRACE=1\nexit status 101")))},
 		{"operation-canceled", on(noBox(), creating(9, fault.New(fault.Interrupted, "create was interrupted")), func(m *model) {
 			m.op.canceled, m.op.steps[10].state, m.op.grid["codex"]["smoke"] = true, stepCanceled, protocol.Undone
 		})},
-		{"operation-watched", on(withStatus(busy), creating(9, nil), func(m *model) { m.op.watched = true })},
-		{"operation-start", on(withStatus(running()), started)},
+		{"operation-watched", on(withStatus(busy), creating(9, nil), func(m *model) { m.op.watched, m.own = true, nil })},
+		{"operation-start", on(withStatus(runningStatus()), started)},
 		{"operation-background", on(noBox(), creating(9, nil), keys("esc"))},
 		{"cancel", on(noBox(), creating(9, nil), keys("x"))},
 		{"leave", on(noBox(), creating(9, nil), keys("q"))},
-		{"details", on(withStatus(running()), keys("down", "down", "down", "enter"))},
-		{"details-log", on(withStatus(running()), keys("down", "down", "down", "down", "enter"), func(m *model) { m.logs.lines = manyLines(60) })},
-		{"drift", on(withStatus(running()), keys("v"))},
-		{"logs", on(withStatus(running()), logged("hermes", manyLines(60)...))},
-		{"logs-search", on(withStatus(running()), logged("hermes", manyLines(60)...), keys("/", "4", "2", "enter"))},
+		{"details", on(withStatus(runningStatus()), keys("down", "down", "down", "enter"))},
+		{"details-log", on(withStatus(runningStatus()), keys("down", "down", "down", "down", "enter"), func(m *model) { m.logs.lines = manyLines(60) })},
+		{"drift", on(withStatus(runningStatus()), keys("v"))},
+		{"logs", on(withStatus(runningStatus()), logged("hermes", manyLines(60)...))},
+		{"logs-search", on(withStatus(runningStatus()), logged("hermes", manyLines(60)...), keys("/", "4", "2", "enter"))},
 		{"logs-off", on(withStatus(off("stopped")), logged("hermes"), func(m *model) {
 			m.logs.err = fault.New(fault.PreflightFailed, "box %q is stopped", "main").Hint("hermes-box start")
 		})},
-		{"logs-commands", on(withStatus(running()), logged("commands", readable(`{"time":"2026-06-15T11:59:58Z","command":"limactl list --format json main","seconds":0.11,"status":0}`),
+		{"logs-commands", on(withStatus(runningStatus()), logged("commands", readable(`{"time":"2026-06-15T11:59:58Z","command":"limactl list --format json main","seconds":0.11,"status":0}`),
 			readable(`{"time":"2026-06-15T11:59:59Z","command":"ssh -F /Users/me/.hermes-box/lima/main/ssh.config lima-main -- <46 bytes>","seconds":0.16,"status":255,"stderr":"Connection refused"}`)))},
-		{"doctor", on(withStatus(running()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.At = onDoctor, 2 })},
-		{"doctor-checking", on(withStatus(running()), checks(healthyHost()[:2]), func(m *model) { m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil) })},
-		{"stop", on(withStatus(running()), keys("S"))},
-		{"destroy", on(withStatus(running()), keys("X"))},
-		{"destroy-wrong", on(withStatus(running()), keys("X", "m", "i", "a", "n", "enter"))},
-		{"help", on(withStatus(running()), keys("?"))},
-		{"palette", on(withStatus(running()), keys(":", "d", "e", "l"))},
-		{"disabled", on(withStatus(running()), keys("s"))},
-		{"error", on(withStatus(running()), func(m *model) {
+		{"doctor", on(withStatus(runningStatus()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.At = onDoctor, 2 })},
+		{"doctor-checking", on(withStatus(runningStatus()), checks(healthyHost()[:2]), func(m *model) { m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil) })},
+		{"stop", on(withStatus(runningStatus()), keys("S"))},
+		{"destroy", on(withStatus(runningStatus()), keys("X"))},
+		{"destroy-wrong", on(withStatus(runningStatus()), keys("X", "m", "i", "a", "n", "enter"))},
+		{"help", on(withStatus(runningStatus()), keys("?"))},
+		{"palette", on(withStatus(runningStatus()), keys(":", "d", "e", "l"))},
+		{"disabled", on(withStatus(runningStatus()), keys("s"))},
+		{"error", on(withStatus(runningStatus()), func(m *model) {
 			m.fail(&failure{err: fault.New(fault.ExternalFailed, "the session ended with status 255").Hint("a attaches again; d finds out what is wrong"),
 				what: "attach", output: "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 127.0.0.1 port 60022"})
 		})},
@@ -138,7 +138,7 @@ func creating(at int, err error) func(m *model) {
 		{ID: "install", Title: "install and prove the software", Software: true}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
 	return func(m *model) {
 		began := noon.Add(-4 * time.Minute)
-		o := &operation{verb: verbs()[0], box: "main", begun: began, feed: newFeed(mergeEvents), done: make(chan struct{}), cancel: func() {}}
+		o := &operation{verb: verbs()[0], box: "main", begun: began, feed: newFeed(mergeEvents), done: make(chan struct{}), stop: func() {}}
 		m.op, m.view = o, onOperation
 		o.apply(ops.Event{Time: began, Kind: ops.Planned, Steps: plan})
 		start := func(i int, t time.Time) {
@@ -181,7 +181,9 @@ func creating(at int, err error) func(m *model) {
 				o.apply(ops.Event{Time: now, Kind: ops.Undone, Step: plan[i].ID, Title: plan[i].Title})
 			}
 		}
+		m.own = o
 		if err != nil || at >= len(plan) {
+			m.own = nil
 			o.finish(err, noon)
 			o.grace = widget.Grace{}
 		}
@@ -190,7 +192,7 @@ func creating(at int, err error) func(m *model) {
 
 // started is a start that has ended: it installs nothing.
 func started(m *model) {
-	o := &operation{verb: verbs()[1], box: "main", begun: noon.Add(-8 * time.Second), feed: newFeed(mergeEvents), done: make(chan struct{}), cancel: func() {}}
+	o := &operation{verb: verbs()[1], box: "main", begun: noon.Add(-8 * time.Second), feed: newFeed(mergeEvents), done: make(chan struct{}), stop: func() {}}
 	m.op, m.view = o, onOperation
 	plan := []ops.StepInfo{{ID: "ports", Title: "check the ports"}, {ID: "boot", Title: "boot the VM"}, {ID: "verify", Title: "check the box"}}
 	o.apply(ops.Event{Time: noon, Kind: ops.Planned, Steps: plan})
@@ -198,7 +200,7 @@ func started(m *model) {
 		o.apply(ops.Event{Time: noon, Kind: ops.Started, Step: s.ID, Title: s.Title})
 		o.apply(ops.Event{Time: noon, Kind: ops.Done, Step: s.ID, Title: s.Title, Seconds: 2})
 	}
-	for _, c := range running().Components {
+	for _, c := range runningStatus().Components {
 		o.apply(ops.Event{Time: noon, Kind: ops.Phase, Step: "verify", Component: c.Name, Phase: protocol.PhaseHealth, State: c.Said})
 	}
 	o.finish(nil, noon)

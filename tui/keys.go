@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -13,7 +14,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// place is where the person is; a binding names those it is for.
+// place is a view, as the bindings know it. A binding names the places where it works.
 type place uint
 
 // The places.
@@ -30,18 +31,18 @@ const (
 	withBox  = onDashboard | onDetails | onDrift | onLogs | onDoctor
 )
 
-// binding is one thing that can be done, and all that is said about it anywhere: the footer, the list of keys, the
-// palette and the README are drawn from the one table of them.
+// binding is one action and all that is said about it: the footer, the list of keys, the palette and the README are
+// made from the one table of bindings.
 type binding struct {
 	id     string
-	keys   []string // as Bubble Tea names them; the first is shown
+	keys   []string // as Bubble Tea names them; the first is shown; none: only in the palette
 	label  string   // one or two words, for the footer
 	effect string   // one line: what it will do
 	words  string   // other words for it, for the palette
 	in     place
 	rank   int                   // place in the footer, 1 first; 0: not in it
 	last   bool                  // at the end of the footer, and never left out of it
-	move   bool                  // moves in a view: not for the palette
+	move   bool                  // moves in a view: not in the palette
 	why    func(m *model) string // why it cannot be done now; empty: it can
 	do     func(m *model) tea.Cmd
 }
@@ -61,6 +62,14 @@ func shown(key string) string {
 	return key
 }
 
+// firstKey is the key to show of a binding; empty if it has none.
+func (b binding) firstKey() string {
+	if len(b.keys) == 0 {
+		return ""
+	}
+	return shown(b.keys[0])
+}
+
 func (b binding) reason(m *model) string {
 	if b.why == nil {
 		return ""
@@ -68,7 +77,7 @@ func (b binding) reason(m *model) string {
 	return b.why(m)
 }
 
-// find is the binding of a key in a place.
+// find returns the binding of a key in a place.
 func find(table []binding, at place, key string) (binding, bool) {
 	i := slices.IndexFunc(table, func(b binding) bool { return b.in&at != 0 && slices.Contains(b.keys, key) })
 	if i < 0 {
@@ -77,11 +86,24 @@ func find(table []binding, at place, key string) (binding, bool) {
 	return table[i], true
 }
 
-// elsewhere says why a key that has a meaning in another place has none here; empty where it has none at all.
-func (m *model) elsewhere(key string) string {
-	b, ok := find(m.keys, anywhere, key)
+// named returns the binding of that id.
+func named(table []binding, id string) binding {
+	return table[slices.IndexFunc(table, func(b binding) bool { return b.id == id })]
+}
+
+// noKey says why a key does nothing here, and which one may have been meant.
+func (m *model) noKey(key string) string {
+	b, elsewhere := find(m.keys, anywhere, key)
 	switch {
-	case !ok || b.move:
+	case !elsewhere:
+		if near, ok := find(m.keys, m.place(), otherCase(key)); ok {
+			return fmt.Sprintf("%s does nothing; did you mean %s %s?", shown(key), near.firstKey(), near.label)
+		}
+		if r := []rune(key); len(r) == 1 && unicode.IsPrint(r[0]) {
+			return widget.Clean(key) + " does nothing; ? lists the keys"
+		}
+		return ""
+	case b.move:
 		return ""
 	case b.id == "operation":
 		return b.label + ": it is on the screen"
@@ -91,47 +113,62 @@ func (m *model) elsewhere(key string) string {
 	return b.label + ": not in this view"
 }
 
-// named is the binding of that id.
-func named(table []binding, id string) binding {
-	return table[slices.IndexFunc(table, func(b binding) bool { return b.id == id })]
-}
-
-// press does what a binding is for, or says why not.
-func (m *model) press(b binding) tea.Cmd {
-	if why := b.reason(m); why != "" {
-		m.note = fmt.Sprintf("%s: %s", b.label, why)
-		return nil
+// otherCase is a letter's capital, or the small letter of a capital.
+func otherCase(key string) string {
+	if up := strings.ToUpper(key); up != key {
+		return up
 	}
-	return b.do(m)
+	return strings.ToLower(key)
 }
 
-// footer is as many bindings as fit into w cells of those that can be pressed here: what this place alone has, then the
-// most useful. Those that cannot be pressed now are in the list of keys, with the reason.
+// press does what a binding is for, or says why not. What was known may be some seconds old, so that a key is refused
+// only by what the host's files say now.
+func (m *model) press(b binding) tea.Cmd {
+	var learned tea.Cmd
+	if b.reason(m) != "" {
+		learned = m.readFilesNow()
+		if why := b.reason(m); why != "" {
+			m.note = b.label + ": " + why
+			return learned
+		}
+	}
+	return tea.Batch(learned, b.do(m))
+}
+
+// pressID presses the binding of that id.
+func (m *model) pressID(id string) tea.Cmd { return m.press(named(m.keys, id)) }
+
+// whyNot is why the binding of that id cannot be pressed now; empty if it can.
+func (m *model) whyNot(id string) string { return named(m.keys, id).reason(m) }
+
+// footer is one line of w cells: a note, or the keys that can be pressed here, as many as fit. Those of this place alone
+// come first, then the most useful. Keys that cannot be pressed now are in the list of keys, with the reason.
 func (m *model) footer(w int) string {
 	if m.note != "" {
 		return widget.Fit(m.theme.Warn.Render(widget.Clean(m.note)), w)
 	}
 	switch {
-	case m.failure != nil || m.dialog != nil || m.finder != nil: // it says its own keys; those of the view do nothing
+	case m.failure != nil || m.dialog != nil || m.finder != nil: // it shows its own keys; those of the view do nothing
 		return ""
 	case m.view == onLogs && m.logs.typing:
-		return widget.Fit(m.theme.Key.Render("enter")+" finds it  "+m.theme.Key.Render("esc")+" leaves the search", w)
+		return widget.Fit(m.theme.Key.Render("enter")+" find  "+m.theme.Key.Render("esc")+" leave the search", w)
 	}
 	at := m.place()
 	var all, ends []binding
 	for _, b := range m.keys {
 		switch {
-		case b.in&at == 0 || b.reason(m) != "":
+		case b.in&at == 0 || len(b.keys) == 0 || b.reason(m) != "":
 		case b.last:
 			ends = append(ends, b)
 		case b.rank > 0:
 			all = append(all, b)
 		}
 	}
+	places := func(b binding) int { return min(bits.OnesCount(uint(b.in)), 2) }
 	slices.SortStableFunc(all, func(a, b binding) int {
-		return cmp.Or(cmp.Compare(min(bits.OnesCount(uint(a.in)), 2), min(bits.OnesCount(uint(b.in)), 2)), cmp.Compare(a.rank, b.rank))
+		return cmp.Or(cmp.Compare(places(a), places(b)), cmp.Compare(a.rank, b.rank))
 	})
-	text := func(b binding) string { return m.theme.Key.Render(shown(b.keys[0])) + " " + b.label }
+	text := func(b binding) string { return m.theme.Key.Render(b.firstKey()) + " " + b.label }
 	const gap = 2
 	var parts, tail []string
 	for _, b := range ends {
@@ -156,21 +193,21 @@ var placeNames = []struct {
 	{onLogs, "logs"}, {onDoctor, "doctor"}, {anywhere, "anywhere"},
 }
 
-// Keys is the list of keys as the README has it: a table in Markdown, a row for each place with what is only there, or
-// said of it first.
+// Keys returns the keys as a Markdown table for the README, a row for each place with the keys that work only there or
+// were not listed before.
 func Keys() string {
 	var b strings.Builder
 	b.WriteString("| where | keys |\n|---|---|\n")
-	said := map[string]bool{}
+	listed := map[string]bool{}
 	for _, p := range placeNames {
 		var cells []string
 		for _, k := range bindings() {
 			everywhere := k.last || bits.OnesCount(uint(k.in)) > 5
-			if k.in&p.at == 0 || said[k.id] || k.move && p.at != anywhere && k.in != p.at || everywhere != (p.at == anywhere) {
+			if len(k.keys) == 0 || k.in&p.at == 0 || listed[k.id] || k.move && p.at != anywhere && k.in != p.at || everywhere != (p.at == anywhere) {
 				continue
 			}
-			said[k.id] = true
-			cells = append(cells, fmt.Sprintf("`%s` %s", shown(k.keys[0]), k.label))
+			listed[k.id] = true
+			cells = append(cells, fmt.Sprintf("`%s` %s", k.firstKey(), k.label))
 		}
 		if len(cells) > 0 {
 			fmt.Fprintf(&b, "| %s | %s |\n", p.name, strings.Join(cells, ", "))

@@ -9,33 +9,33 @@ import (
 	"hermes-box/ops"
 )
 
-// viewBindings open the views, and do what is done on the dashboard alone.
+// viewBindings open the views, and do what belongs to the dashboard alone.
 func viewBindings() []binding {
 	return []binding{
-		{id: "begin", keys: []string{"enter"}, label: "make the box", rank: 1, in: onFirst,
-			effect: "make the box that the config describes",
-			words:  "create begin", why: whyNotCreate, do: func(m *model) tea.Cmd { return m.press(named(m.keys, "create")) }},
-		{id: "check-again", keys: []string{"r"}, label: "look again", rank: 2, in: onFirst,
-			effect: "check this machine once more",
+		{id: "begin", keys: []string{"enter"}, label: "create the box", rank: 1, in: onFirst,
+			effect: "create the box that the config describes",
+			words:  "make begin", why: whyNotCreate, do: func(m *model) tea.Cmd { return m.pressID("create") }},
+		{id: "check-again", keys: []string{"r"}, label: "check again", rank: 2, in: onFirst,
+			effect: "check this machine again",
 			words:  "refresh doctor", do: func(m *model) tea.Cmd { return tea.Batch(m.pollNow(), m.firstChecks()) }},
 		{id: "details", keys: []string{"enter"}, label: "details", rank: 1, in: onDashboard,
-			effect: "all about the selected component",
+			effect: "everything about the selected component",
 			words:  "inspect show component digest source version", do: (*model).openDetails},
 		{id: "attach", keys: []string{"a"}, label: "attach", rank: 2, in: withBox,
 			effect: "work in the box: this terminal becomes tmux session main; ctrl-b d comes back",
 			words:  "ssh shell terminal tmux login work enter", why: whyNotAttach, do: (*model).attach},
 		{id: "logs", keys: []string{"l"}, label: "logs", rank: 5, in: anywhere &^ (onLogs | onOperation),
-			effect: "the logs of the box and of what was done to it",
+			effect: "the logs of the box and of the operations on it",
 			words:  "journal tail output commands history operations boot serial",
 			do:     func(m *model) tea.Cmd { return m.openLogs(m.logOfPlace()) }},
 		{id: "doctor", keys: []string{"d"}, label: "doctor", rank: 6, in: anywhere &^ (onDoctor | onOperation),
 			effect: "check this machine and the box, with evidence and repairs",
 			words:  "diagnose check health repair fix problem", do: (*model).openDoctor},
 		{id: "drift", keys: []string{"v"}, label: "drift", rank: 8, in: onDashboard | onDetails,
-			effect: "the lock against what is applied, and what meeting it takes",
-			words:  "difference outdated changes lock", do: open(onDrift)},
+			effect: "installed and locked versions",
+			words:  "difference outdated changes lock versions", do: (*model).openDrift},
 		{id: "portal", keys: []string{"p"}, label: "portal", in: onDashboard | onDetails,
-			effect: "open Executor's portal in the browser, or with hermes selected its dashboard",
+			effect: "open Executor's portal in the browser, or Hermes's dashboard if hermes is selected",
 			words:  "open browser web url executor dashboard address", why: whyNoPortal, do: (*model).portal},
 		{id: "sign-in", keys: []string{"w"}, label: "sign in", rank: 7, in: onDashboard | onDetails,
 			effect: "sign in to the agents, step by step",
@@ -44,24 +44,15 @@ func viewBindings() []binding {
 			effect: "the operation that is under way, here or in another hermes-box",
 			words:  "progress create plan steps watch", why: whyNoOperation, do: (*model).openOperation},
 		{id: "refresh", keys: []string{"r"}, label: "refresh", in: onDashboard | onDetails | onDrift,
-			effect: "ask the box once more, now",
-			words:  "reload update now", do: (*model).pollNow},
+			effect: "ask the box again, now",
+			words:  "reload now", do: (*model).pollNow},
 		next(1), next(2), next(3),
-	}
-}
-
-// open is the action of going to a view.
-func open(view place) func(*model) tea.Cmd {
-	return func(m *model) tea.Cmd {
-		m.show(view)
-		m.details = details{}
-		return nil
 	}
 }
 
 // next is the binding of a suggestion, counted from 1.
 func next(i int) binding {
-	return binding{id: fmt.Sprint("next-", i), keys: []string{fmt.Sprint(i)}, label: fmt.Sprint("next ", i), in: onDashboard, move: true,
+	return binding{id: fmt.Sprint("next-", i), keys: []string{fmt.Sprint(i)}, label: fmt.Sprint("suggestion ", i), in: onDashboard, move: true,
 		effect: fmt.Sprintf("do suggestion %d of what to do next", i),
 		do:     func(m *model) tea.Cmd { return m.follow(i - 1) }}
 }
@@ -70,11 +61,11 @@ func next(i int) binding {
 func commonBindings() []binding {
 	return []binding{
 		{id: "back", keys: []string{"esc", "backspace"}, label: "back", last: true, move: true, in: anywhere &^ (onFirst | onDashboard),
-			effect: "back to the box",
+			effect: "back to the dashboard",
 			words:  "close dashboard home", do: (*model).back},
 		{id: "error", keys: []string{"e"}, label: "last error", in: anywhere,
 			effect: "show the last error again",
-			words:  "failure what happened", why: whyNoError, do: (*model).again},
+			words:  "failure what happened", why: whyNoError, do: (*model).showError},
 		{id: "mouse", keys: []string{"m"}, label: "mouse", in: anywhere,
 			effect: "give the mouse back to the terminal, to select text, or take it again",
 			words:  "select copy text click", do: (*model).switchMouse},
@@ -85,7 +76,7 @@ func commonBindings() []binding {
 			effect: "find anything by its name",
 			words:  "palette search", do: func(m *model) tea.Cmd { return m.openFinder(true) }},
 		{id: "help", keys: []string{"?"}, label: "help", last: true, in: anywhere,
-			effect: "all keys of this place, with what they do",
+			effect: "all keys of this view, with what they do",
 			words:  "keys shortcuts", do: func(m *model) tea.Cmd { return m.openFinder(false) }},
 		{id: "quit", keys: []string{"q", "ctrl+c"}, label: "quit", last: true, in: anywhere,
 			effect: "leave; asks first while an operation is under way",
@@ -93,13 +84,13 @@ func commonBindings() []binding {
 	}
 }
 
-// back leaves a view; what only it needs ends. A search in a log is left first.
+// back leaves a view. A search in a log is left first.
 func (m *model) back() tea.Cmd {
-	if m.view == onLogs && m.logs.query != "" {
-		m.logs.query = ""
+	if m.view == onLogs && m.logs.query.Text != "" {
+		m.logs.query.Text = ""
 		return nil
 	}
-	if m.view == onOperation && !m.running() {
+	if m.view == onOperation && m.own == nil {
 		return m.dismiss()
 	}
 	m.show(onDashboard)
@@ -121,12 +112,13 @@ func (m *model) logOfPlace() string {
 	return "hermes"
 }
 
-// openOperation goes back to our own operation, or watches that of another process.
+// openOperation goes back to our own operation, or watches the one of another process.
 func (m *model) openOperation() tea.Cmd {
-	if u := m.others(); m.op == nil && u != nil {
+	if u := m.others(); u != nil && (m.op == nil || m.op.ended) {
 		return m.watch(u)
 	}
-	return open(onOperation)(m)
+	m.show(onOperation)
+	return nil
 }
 
 func whyNoOperation(m *model) string {

@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,53 +23,53 @@ func TestKeys(t *testing.T) {
 		hides string
 		asked string // of the box; "!" begins what must not have been
 	}{
-		{"down moves", withStatus(running()), "j j", "▸ claude", "▸ node", ""},
-		{"the selection stops at the end", withStatus(running()), "j j j j j j j j j", "▸ executor", "", ""},
-		{"enter opens the details", withStatus(running()), "j j j enter", "desired    0.171.0", "next ──", ""},
-		{"esc comes back to the same", withStatus(running()), "j j j enter esc", "▸ codex", "", ""},
-		{"drift", withStatus(running()), "v", "needs an update, 148 MiB to fetch", "", ""},
-		{"a key that cannot be pressed says why", withStatus(running()), "s", "start: the box runs already", "", "!start"},
-		{"and the next key takes that away", withStatus(running()), "s j", "▸ uv", "runs already", "!start"},
+		{"down moves", withStatus(runningStatus()), "j j", "▸ claude", "▸ node", ""},
+		{"the selection stops at the end", withStatus(runningStatus()), "j j j j j j j j j", "▸ executor", "", ""},
+		{"enter opens the details", withStatus(runningStatus()), "j j j enter", "desired    0.171.0", "next ──", ""},
+		{"esc comes back to the same", withStatus(runningStatus()), "j j j enter esc", "▸ codex", "", ""},
+		{"drift", withStatus(runningStatus()), "v", "needs an update, 148 MiB to download", "", ""},
+		{"a key that cannot be pressed says why", withStatus(runningStatus()), "s", "start: the box is running already", "", "!start"},
+		{"and the next key takes that away", withStatus(runningStatus()), "s j", "▸ uv", "running already", "!start"},
 		{"attach to a stopped box", withStatus(off("stopped")), "a", "attach: the box is stopped: s starts it", "", "!attach"},
 		{"nobody signs in to a stopped box", withStatus(off("stopped")), "w", "sign in: the box is stopped: s starts it", "", "!login"},
-		{"the details say what to type", withStatus(running()), "j j enter", "hermes-box exec -t -- claude auth login", "", ""},
-		{"a suggestion by its number", withStatus(running()), "2", "needs an update", "", ""},
+		{"the details say what to type", withStatus(runningStatus()), "j j enter", "hermes-box exec -t -- claude auth login", "", ""},
+		{"a suggestion by its number", withStatus(runningStatus()), "2", "needs an update", "", ""},
 		{"start begins at once", withStatus(off("stopped")), "s", "start", "", "start"},
-		{"stop asks", withStatus(running()), "S", "Stop main?", "", "!stop"},
-		{"enter is no", withStatus(running()), "S enter", "▸ node", "Stop main?", "!stop"},
-		{"any other key is no answer", withStatus(running()), "S t a", "Stop main?", "", "!stop"},
-		{"y is yes", withStatus(running()), "S y", "", "Stop main?", "stop:false"},
-		{"marked, enter is yes", withStatus(running()), "S tab enter", "", "Stop main?", "stop:false"},
-		{"by force", withStatus(off("degraded")), "K y", "", "", "stop:true"},
-		{"destroy wants the name", withStatus(running()), "X enter", "type main", "", "!destroy"},
-		{"y is not the name", withStatus(running()), "X y enter", "that is not the name; type main", "", "!destroy"},
-		{"another name", withStatus(running()), "X m a i n 2 enter", "that is not the name", "", "!destroy"},
-		{"its name", withStatus(running()), "X m a i n enter", "", "Destroy main", "destroy"},
-		{"esc keeps it", withStatus(running()), "X m a i n esc", "▸ node", "Destroy main", "!destroy"},
+		{"stop asks", withStatus(runningStatus()), "S", "Stop main?", "", "!stop"},
+		{"enter is no", withStatus(runningStatus()), "S enter", "▸ node", "Stop main?", "!stop"},
+		{"any other key is no answer", withStatus(runningStatus()), "S t a", "Stop main?", "", "!stop"},
+		{"y is yes", withStatus(runningStatus()), "S y", "", "Stop main?", "stop"},
+		{"marked, enter is yes", withStatus(runningStatus()), "S tab enter", "", "Stop main?", "stop"},
+		{"by force", withStatus(off("degraded")), "K y", "", "", "force-stop"},
+		{"destroy wants the name", withStatus(runningStatus()), "X enter", "type main", "", "!force-destroy"},
+		{"y is not the name", withStatus(runningStatus()), "X y enter", "that is not the name; type main", "", "!force-destroy"},
+		{"another name", withStatus(runningStatus()), "X m a i n 2 enter", "that is not the name", "", "!force-destroy"},
+		{"its name", withStatus(runningStatus()), "X m a i n enter", "", "Destroy main", "force-destroy"},
+		{"esc keeps it", withStatus(runningStatus()), "X m a i n esc", "▸ node", "Destroy main", "!force-destroy"},
 		{"the first key of all makes the box", noBox(), "enter", "", "", "create"},
 		{"c makes it too", noBox(), "c", "", "", "create"},
-		{"not without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "make the box: there is no config yet", "", "!create"},
-		{"not where it is", withStatus(running()), "c", "create: the box exists", "", "!create"},
+		{"not without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "create the box: there is no config yet", "", "!create"},
+		{"not where it is", withStatus(runningStatus()), "c", "create: the box exists", "", "!create"},
 		{"what another command is making is not made", busyBox(), "c", "another hermes-box is at work", "", "!create"},
-		{"logs of the selected component", withStatus(running()), "j j j j j l", "▸ executor", "", "logs:executor"},
+		{"logs of the selected component", withStatus(runningStatus()), "j j j j j l", "▸ executor", "", "logs:executor"},
 		{"operations when the box is off", withStatus(off("stopped")), "l", "▸ operations", "", "logs:operations"},
 		{"the next log", withStatus(off("stopped")), "l tab", "▸ commands", "", "logs:commands"},
 		{"nothing to attach to", noBox(), "a", "attach: there is no box yet", "", "!attach"},
-		{"a key of another view", withStatus(running()), "tab", "next log: not in this view", "", ""},
-		{"the portal", withStatus(running()), "p", "http://127.0.0.1:4788/", "", "open:executor"},
-		{"that of hermes", withStatus(running()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
-		{"none of a stopped box", withStatus(off("stopped")), "p", "portal: the box does not run", "", "!open"},
-		{"doctor", withStatus(running()), "d", "checks, none fails", "", "doctor"},
-		{"the palette by a synonym", withStatus(running()), ": d e l e t e enter", "Destroy main", "command ──", ""},
-		{"the palette by another", withStatus(running()), ": d i a g n enter", "doctor", "", "doctor"},
+		{"a key of another view", withStatus(runningStatus()), "tab", "next log: not in this view", "", ""},
+		{"the portal", withStatus(runningStatus()), "p", "http://127.0.0.1:4788/", "", "open:executor"},
+		{"that of hermes", withStatus(runningStatus()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
+		{"none of a stopped box", withStatus(off("stopped")), "p", "portal: the box is not running", "", "!open"},
+		{"doctor", withStatus(runningStatus()), "d", "┌ doctor ─", "", "doctor"},
+		{"the palette by a synonym", withStatus(runningStatus()), ": d e l e t e enter", "Destroy main", "command ──", ""},
+		{"the palette by another", withStatus(runningStatus()), ": d i a g n enter", "doctor", "", "doctor"},
 		{"the palette says why not", withStatus(off("stopped")), ": s s h enter", "attach: the box is stopped", "", "!attach"},
-		{"what nothing is called", withStatus(running()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
-		{"esc leaves the palette", withStatus(running()), ": x esc", "▸ node", "command ──", ""},
-		{"help runs what is chosen", withStatus(running()), "? l o g s enter", "log of hermes", "keys ──", "logs:hermes"},
-		{"? closes help", withStatus(running()), "? ?", "▸ node", "keys ──", ""},
-		{"there was no error", withStatus(running()), "e", "last error: there was none", "", ""},
-		{"nothing is under way", withStatus(running()), "o", "operation: nothing is under way", "", ""},
-		{"the mouse is given back", withStatus(running()), "m", "the mouse selects text", "", ""},
+		{"what nothing is called", withStatus(runningStatus()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
+		{"esc leaves the palette", withStatus(runningStatus()), ": x esc", "▸ node", "command ──", ""},
+		{"help runs what is chosen", withStatus(runningStatus()), "? l o g s enter", "log of hermes", "keys ──", "logs:hermes"},
+		{"? closes help", withStatus(runningStatus()), "? ?", "▸ node", "keys ──", ""},
+		{"there was no error", withStatus(runningStatus()), "e", "last error: there was none", "", ""},
+		{"nothing is under way", withStatus(runningStatus()), "o", "operation: nothing is under way", "", ""},
+		{"the mouse is given back", withStatus(runningStatus()), "m", "the mouse selects text", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := on(c.box)
@@ -91,14 +92,15 @@ func TestKeys(t *testing.T) {
 
 func busyBox() *fake {
 	st := off("starting")
-	st.Busy, st.Underway = "create is under way", &ops.Underway{Operation: "create", Running: true, PID: 1 << 22, Started: noon}
+	st.Busy = "create is under way"
+	st.Underway = &ops.Underway{Operation: "create", Running: true, PID: 1 << 22, Started: noon}
 	f := withStatus(st)
 	f.known.Ready = false
 	return f
 }
 
 func TestPaletteHasNamesBeforeOtherWords(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	press(m, ":", "s", "t")
 	s := screen(m)
 	if start, operation := strings.Index(s, " start "), strings.Index(s, " operation "); start < 0 || operation >= 0 && operation < start { // its words have "steps"
@@ -108,7 +110,7 @@ func TestPaletteHasNamesBeforeOtherWords(t *testing.T) {
 
 func TestMouse(t *testing.T) {
 	for _, w := range []int{60, 80, 120} {
-		m := on(withStatus(running()))
+		m := on(withStatus(runningStatus()))
 		m.update(sized(w, 24))
 		row := slices.IndexFunc(strings.Split(screen(m), "\n"), func(line string) bool { return strings.Contains(line, "codex ") })
 		m.update(tea.MouseClickMsg{X: w - 10, Y: row, Button: tea.MouseLeft})
@@ -127,7 +129,7 @@ func TestMouse(t *testing.T) {
 
 // In a terminal too small to show what would be done, nothing is.
 func TestNothingIsDoneUnseen(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	m := on(f)
 	m.update(sized(40, 10))
 	drain(m, press(m, "S", "y", "X"))
@@ -141,7 +143,7 @@ func TestNothingIsDoneUnseen(t *testing.T) {
 
 // However long what is said of it, the name can be typed.
 func TestDialogKeepsItsAnswer(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	f.known.Config = "/srv/" + strings.Repeat("a-long-directory/", 30) + "hermes-box.yaml"
 	m := on(f)
 	m.update(sized(60, 16))
@@ -189,13 +191,21 @@ func mapValues(m map[string]string) (all []string) {
 	return all
 }
 
-// The README lists the keys as the table has them.
+// The README lists the keys as the table has them; -update writes them there.
 func TestReadmeKeys(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	const path = "../README.md"
+	readme, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), Keys()) {
-		t.Errorf("README.md does not hold the keys as they are:\n%s", Keys())
+	table := regexp.MustCompile(`\| where \| keys \|\n(\|.*\n)+`)
+	if got := table.Find(readme); string(got) == Keys() {
+		return
+	}
+	if !*update {
+		t.Fatalf("README.md does not have the keys as they are; go test ./tui -update writes them:\n%s", Keys())
+	}
+	if err := os.WriteFile(path, table.ReplaceAllLiteral(readme, []byte(Keys())), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

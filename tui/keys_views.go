@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/tui/widget"
@@ -27,37 +29,44 @@ func moveBindings() []binding {
 	return all
 }
 
-// move moves the selection, or what is scrolled.
+// move moves the selection of the view, or scrolls it.
 func (m *model) move(n int) tea.Cmd {
 	switch m.view {
 	case onDashboard:
-		m.dashboard.components.Move(n, len(m.components()))
-	case onDetails, onDrift:
-		m.details.top = max(0, m.details.top+n)
+		m.dashboard.list.Move(n, len(m.components()))
+	case onDetails:
+		m.details.scroll.Move(n)
+	case onDrift:
+		m.drift.scroll.Move(n)
 	case onDoctor:
 		m.doctor.checks.list.Move(n, len(m.doctor.checks.all))
 	case onLogs:
 		m.logs.move(n, max(1, m.h-2-3))
 	case onOperation:
-		if m.op != nil && m.op.showLog {
-			m.op.back = min(max(m.op.back-n, 0), len(m.op.log))
-		}
+		m.op.move(n)
 	}
 	return nil
 }
 
-// operationBindings are for an operation.
+// move scrolls the log of the operation.
+func (o *operation) move(n int) {
+	if o != nil && o.showLog {
+		o.back = min(max(o.back-n, 0), len(o.log))
+	}
+}
+
+// operationBindings work in the view of an operation.
 func operationBindings() []binding {
 	return []binding{
-		{id: "dismiss", keys: []string{"enter"}, label: "go on", rank: 1, in: onOperation,
-			effect: "put the operation that has ended away",
+		{id: "dismiss", keys: []string{"enter"}, label: "back to dashboard", rank: 1, in: onOperation,
+			effect: "close the operation that has ended",
 			words:  "close done", why: whyNotDismiss, do: (*model).dismiss},
 		{id: "cancel", keys: []string{"x"}, label: "cancel", rank: 2, in: onOperation,
 			effect: "cancel the operation safely, after asking; what it made is removed",
 			words:  "abort interrupt undo", why: whyNotCancel, do: (*model).askCancel},
 		{id: "again", keys: []string{"r"}, label: "try again", rank: 2, in: onOperation,
-			effect: "do once more what has failed or was canceled",
-			words:  "retry repeat", why: whyNotAgain, do: func(m *model) tea.Cmd { return m.press(named(m.keys, m.op.verb.id)) }},
+			effect: "run again what has failed or was canceled",
+			words:  "retry repeat", why: whyNotAgain, do: func(m *model) tea.Cmd { return m.pressID(m.op.verb.id) }},
 		{id: "log", keys: []string{"l"}, label: "log", rank: 3, in: onOperation,
 			effect: "the log of the operation, and back to its plan",
 			words:  "output", do: func(m *model) tea.Cmd {
@@ -70,17 +79,17 @@ func operationBindings() []binding {
 }
 
 func whyNotDismiss(m *model) string {
-	if m.running() || m.watching() {
-		return "it is under way; esc leaves it running and shows the box"
+	if m.own != nil || m.watching() {
+		return "it is under way; esc goes to the dashboard and leaves it running"
 	}
 	return ""
 }
 
 func whyNotAgain(m *model) string {
 	switch {
-	case m.running() || m.watching():
+	case m.own != nil || m.watching():
 		return "it is under way"
-	case m.op == nil || m.op.err == nil:
+	case m.op == nil || m.op.err == nil || m.op.verb.id == "":
 		return "nothing has failed"
 	}
 	return ""
@@ -89,36 +98,36 @@ func whyNotAgain(m *model) string {
 func whyNotCancel(m *model) string {
 	switch {
 	case m.watching():
-		return "another hermes-box does it: ctrl-c there cancels it"
-	case !m.running():
+		return "another hermes-box does it; ctrl-c there cancels it"
+	case m.own == nil:
 		return "it has ended"
-	case m.op.canceled:
+	case m.own.canceled:
 		return "it is being undone already"
 	}
 	return ""
 }
 
-// logBindings are for the logs.
+// logBindings work in the logs.
 func logBindings() []binding {
 	act := func(f func(l *logs)) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { f(&m.logs); return nil }
 	}
 	return []binding{
 		{id: "source", keys: []string{"tab", "right"}, label: "next log", rank: 1, in: onLogs,
-			effect: "the next log", do: func(m *model) tea.Cmd { return m.logs.other(m, 1) }},
-		{id: "source-back", keys: []string{"shift+tab", "left"}, label: "log before", in: onLogs, move: true,
-			effect: "the log before", do: func(m *model) tea.Cmd { return m.logs.other(m, -1) }},
+			effect: "the next log", do: func(m *model) tea.Cmd { return m.logs.other(m.worker, 1) }},
+		{id: "source-back", keys: []string{"shift+tab", "left"}, label: "previous log", in: onLogs, move: true,
+			effect: "the previous log", do: func(m *model) tea.Cmd { return m.logs.other(m.worker, -1) }},
 		{id: "search", keys: []string{"/"}, label: "search", rank: 2, in: onLogs,
-			effect: "search in the log", words: "find grep filter", do: act(func(l *logs) { l.typing, l.query = true, "" })},
-		{id: "next-hit", keys: []string{"n"}, label: "next found", rank: 3, in: onLogs, move: true,
-			effect: "the next line that was searched for", why: whyNoQuery, do: act(func(l *logs) { l.find(1) })},
-		{id: "hit-before", keys: []string{"N"}, label: "found before", in: onLogs, move: true,
-			effect: "the line before that was searched for", why: whyNoQuery, do: act(func(l *logs) { l.find(-1) })},
+			effect: "search in the log", words: "find grep filter", do: act(func(l *logs) { l.typing, l.query.Text = true, "" })},
+		{id: "next-hit", keys: []string{"n"}, label: "next match", rank: 3, in: onLogs, move: true,
+			effect: "the next line that matches the search", why: whyNoQuery, do: act(func(l *logs) { l.find(1) })},
+		{id: "hit-before", keys: []string{"N"}, label: "previous match", in: onLogs, move: true,
+			effect: "the previous line that matches the search", why: whyNoQuery, do: act(func(l *logs) { l.find(-1) })},
 		{id: "follow", keys: []string{"f"}, label: "follow", rank: 4, in: onLogs,
 			effect: "stay at the end of the log as it grows, or stop that",
 			words:  "tail", do: act(func(l *logs) { l.follow = !l.follow })},
 		{id: "wrap", keys: []string{"z"}, label: "wrap", rank: 5, in: onLogs,
-			effect: "break long lines of the log, or cut them",
+			effect: "wrap long lines of the log, or cut them",
 			words:  "fold long", do: act(func(l *logs) { l.wrap = !l.wrap })},
 		{id: "copy-log", keys: []string{"c"}, label: "copy", rank: 6, in: onLogs,
 			effect: "copy the lines on the screen", words: "clipboard yank", do: (*model).copyLog},
@@ -126,32 +135,27 @@ func logBindings() []binding {
 }
 
 func (m *model) copyLog() tea.Cmd {
-	lines := m.logs.drawn.lines
-	to := min(len(lines), m.logs.top+max(1, m.h-5))
-	text := ""
-	for _, line := range lines[min(m.logs.top, to):to] {
-		text += line + "\n"
-	}
-	cmd := m.copy(text)
-	m.note = "copied " + widget.Count(to-min(m.logs.top, to), "line") + " (if the terminal allows)"
+	lines := m.logs.onScreen(max(1, m.h-5))
+	cmd := m.copy(strings.Join(lines, "\n") + "\n")
+	m.note = "copied " + widget.Count(len(lines), "line") + " (if the terminal allows)"
 	return cmd
 }
 
 func whyNoQuery(m *model) string {
-	if m.logs.query == "" {
-		return "/ searches first"
+	if m.logs.query.Text == "" {
+		return "search first, with /"
 	}
 	return ""
 }
 
-// doctorBindings are for the checks.
+// doctorBindings work in the list of checks.
 func doctorBindings() []binding {
 	return []binding{
 		{id: "copy-repair", keys: []string{"c"}, label: "copy repair", rank: 1, in: onDoctor,
 			effect: "copy the repair of the selected check",
 			words:  "clipboard yank", why: whyNoRepair, do: (*model).copyRepair},
 		{id: "doctor-again", keys: []string{"r"}, label: "check again", rank: 2, in: onDoctor,
-			effect: "make all checks once more",
-			words:  "refresh retry", do: func(m *model) tea.Cmd { return m.doctor.checks.begin(m) }},
+			effect: "run all checks again",
+			words:  "refresh retry", do: func(m *model) tea.Cmd { return m.doctor.checks.begin(m.worker) }},
 	}
 }

@@ -20,7 +20,7 @@ func TestABoxThatComesIsAsked(t *testing.T) {
 	if got := screen(m); !f.did("status") || !strings.Contains(got, "running") {
 		t.Errorf("asked: %v\n%s", f.asked, got)
 	}
-	drain(m, tea.Batch(m.look(), m.ask()))
+	drain(m, tea.Batch(m.readFiles(), m.ask()))
 	if strings.Contains(screen(m), "not made yet") {
 		t.Error(screen(m))
 	}

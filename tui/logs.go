@@ -12,78 +12,79 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // logs is the view of all logs, one at a time.
 type logs struct {
 	source string
 	lines  []string
-	coming []string // of a file that is being read anew
+	coming []string // of a file that is being read again
 	err    error
 	follow bool
 	wrap   bool
-	top    int // first line on the screen, of those as they are drawn
+	top    int // first line on the screen
 	drawn  drawn
 
 	typing bool // the search is being typed
-	query  string
-	hits   []int // lines as they are drawn that hold the query
-	nth    int   // of the hits, the one that n has gone to, counted from 1; 0: none, or the person has moved since
+	query  widget.Line
+	match  int // of the lines that match, the one that n has gone to, counted from 1; 0: none, or the person has scrolled since
 
 	feed   *feed[string]
 	cancel context.CancelFunc
-	turn   int
+	turn   int // of the reading that counts
 }
 
-// rereadEvery is how often a log of the host, which is a file, is read anew while it is followed.
+// rereadEvery is how often a log of the host, which is a file, is read again while it is followed.
 const rereadEvery = 2 * time.Second
 
 type rereadMsg struct{ turn int }
 
 func newLogs() logs { return logs{source: "hermes", follow: true} }
 
-// ofBox are the logs that come from inside, as a stream.
-func ofBox(source string) bool {
+// isGuestLog tells whether a log comes from inside the box, as a stream.
+func isGuestLog(source string) bool {
 	return source == "hermes" || source == "executor" || source == "recovery"
 }
 
 // openLogs shows a log.
 func (m *model) openLogs(source string) tea.Cmd {
 	m.show(onLogs)
-	return m.logs.open(m, source)
+	return m.logs.open(m.worker, source)
 }
 
-// open begins with a log anew.
-func (l *logs) open(m *model, source string) tea.Cmd {
+// open shows a log from its end on.
+func (l *logs) open(w *worker, source string) tea.Cmd {
 	l.end()
 	*l = logs{source: source, follow: true, wrap: l.wrap, turn: l.turn}
-	return l.begin(m)
+	return l.begin(w)
 }
 
-// begin reads the log; a stream goes on as long as it is shown.
-func (l *logs) begin(m *model) tea.Cmd {
+// begin reads the log; a stream is followed as long as it is shown.
+func (l *logs) begin(w *worker) tea.Cmd {
 	l.turn++
-	turn, source, stream := l.turn, l.source, ofBox(l.source) && l.follow
-	ctx, cancel := context.WithCancel(m.ctx)
+	source, stream := l.source, isGuestLog(l.source) && l.follow
+	ctx, cancel := context.WithCancel(w.ctx)
 	f := newFeed(newestLines)
 	l.feed, l.cancel, l.coming = f, cancel, nil
 	cmds := []tea.Cmd{
-		m.tasks.do(func() tea.Msg {
-			w := &lineFeed{push: f.push}
-			err := m.box.Logs(ctx, source, logLines, stream, w)
-			w.flush()
+		w.tasks.do(func() tea.Msg {
+			lines := &lineFeed{push: f.push}
+			err := w.box.Logs(ctx, source, logLines, stream, lines)
+			lines.flush()
 			f.end(err)
 			return nil
 		}),
 		func() tea.Msg { return f.next(ctx) },
 	}
-	if !ofBox(source) {
-		cmds = append(cmds, m.after(rereadEvery, rereadMsg{turn}))
+	if !isGuestLog(source) {
+		cmds = append(cmds, w.after(rereadEvery, rereadMsg{l.turn}))
 	}
 	return tea.Batch(cmds...)
 }
 
-// newestLines keeps of what nobody has taken in yet, as while the terminal is lent to the box, no more than can be shown.
+// newestLines keeps, of lines that nobody has taken in yet, no more than can be shown: nobody takes any in while the
+// terminal is handed over.
 func newestLines(queued []string, next string) []string {
 	if len(queued) >= 2*logLines {
 		queued = slices.Delete(queued, 0, logLines)
@@ -91,18 +92,17 @@ func newestLines(queued []string, next string) []string {
 	return append(queued, next)
 }
 
-// reread reads a file of the host once more.
-func (l *logs) reread(m *model, msg rereadMsg) tea.Cmd {
-	if msg.turn != l.turn || m.view != onLogs {
+// reread reads a file of the host again, if it is on the screen; while paused it only waits.
+func (l *logs) reread(w *worker, msg rereadMsg, shown, paused bool) tea.Cmd {
+	if msg.turn != l.turn || !shown {
 		return nil
 	}
-	turn := l.turn
-	again := m.after(rereadEvery, rereadMsg{turn})
-	if !l.follow || m.poll.blurred || l.feed != nil {
+	again := w.after(rereadEvery, rereadMsg{l.turn})
+	if !l.follow || paused || l.feed != nil {
 		return again
 	}
 	l.end()
-	return l.begin(m)
+	return l.begin(w)
 }
 
 // end stops reading.
@@ -113,24 +113,24 @@ func (l *logs) end() {
 	l.feed, l.cancel = nil, nil
 }
 
-// took takes in what has come of the log.
-func (l *logs) took(m *model, b batch[string]) tea.Cmd {
+// take takes in lines of the log.
+func (l *logs) take(w *worker, b batch[string]) tea.Cmd {
 	if l.feed == nil || b.from != l.feed {
 		return nil
 	}
-	if !ofBox(l.source) { // the file as a whole
+	if isGuestLog(l.source) {
+		l.lines = append(l.lines, b.items...)
+		if extra := len(l.lines) - logLines; extra > logLines/10 {
+			l.lines = slices.Delete(l.lines, 0, extra)
+			l.drawn = drawn{}
+		}
+	} else { // the whole file, which replaces what was read before
 		l.coming = append(l.coming, b.items...)
 		if b.ended {
 			if !slices.Equal(l.lines, l.coming) {
 				l.lines, l.drawn = l.coming, drawn{}
 			}
 			l.coming = nil
-		}
-	} else {
-		l.lines = append(l.lines, b.items...)
-		if extra := len(l.lines) - logLines; extra > logLines/10 {
-			l.lines = slices.Delete(l.lines, 0, extra)
-			l.drawn = drawn{}
 		}
 	}
 	if b.ended {
@@ -142,47 +142,48 @@ func (l *logs) took(m *model, b batch[string]) tea.Cmd {
 		return nil
 	}
 	f := l.feed
-	return func() tea.Msg { return f.next(m.ctx) }
+	return func() tea.Msg { return f.next(w.ctx) }
 }
 
 // other shows the log beside this one.
-func (l *logs) other(m *model, by int) tea.Cmd {
+func (l *logs) other(w *worker, by int) tea.Cmd {
 	i := slices.Index(ops.LogSources, l.source)
 	n := len(ops.LogSources)
-	return m.openLogs(ops.LogSources[(i+by+n)%n])
+	return l.open(w, ops.LogSources[(i+by+n)%n])
 }
 
-// lineFeed hands on what is written to it line by line, as a person can read it.
+// lineFeed cuts what is written to it into lines that a person can read.
 type lineFeed struct {
 	push func(string)
 	mu   sync.Mutex
 	rest []byte
 }
 
-func (w *lineFeed) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rest = append(w.rest, p...)
+func (f *lineFeed) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rest = append(f.rest, p...)
 	for {
-		i := bytes.IndexByte(w.rest, '\n')
+		i := bytes.IndexByte(f.rest, '\n')
 		if i < 0 {
 			break
 		}
-		w.push(readable(string(w.rest[:i])))
-		w.rest = w.rest[i+1:]
+		f.push(readable(string(f.rest[:i])))
+		f.rest = f.rest[i+1:]
 	}
-	if len(w.rest) > 64<<10 { // a line without end
-		w.push(readable(string(w.rest)))
-		w.rest = nil
+	if len(f.rest) > 64<<10 { // a line without an end
+		f.push(readable(string(f.rest)))
+		f.rest = nil
 	}
 	return len(p), nil
 }
 
-func (w *lineFeed) flush() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if text := strings.TrimSpace(string(w.rest)); text != "" {
-		w.push(readable(text))
+// flush hands on a last line without a line end.
+func (f *lineFeed) flush() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if text := strings.TrimSpace(string(f.rest)); text != "" {
+		f.push(readable(text))
 	}
-	w.rest = nil
+	f.rest = nil
 }

@@ -7,7 +7,7 @@ import (
 
 // logOf is a log on the screen, without a box that gives it.
 func logOf(source string, lines []string) *model {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	m.view, m.logs.source, m.logs.lines = onLogs, source, lines
 	return m
 }
@@ -15,7 +15,7 @@ func logOf(source string, lines []string) *model {
 func TestLogFollows(t *testing.T) {
 	m := logOf("hermes", manyLines(100))
 	m.logs.feed = newFeed[string](nil)
-	more := func(lines ...string) { m.logs.took(m, batch[string]{from: m.logs.feed, items: lines}) }
+	more := func(lines ...string) { m.logs.take(m.worker, batch[string]{from: m.logs.feed, items: lines}) }
 	if s := screen(m); !strings.Contains(s, "message 99") {
 		t.Fatalf("it does not begin at its end:\n%s", s)
 	}
@@ -43,12 +43,12 @@ func TestLogFollows(t *testing.T) {
 func TestLogSearches(t *testing.T) {
 	m := logOf("hermes", manyLines(100))
 	press(m, "/", "q", "1", "esc")
-	if m.logs.query != "" || m.view != onLogs {
+	if m.logs.query.Text != "" || m.view != onLogs {
 		t.Fatal("esc does not end the search alone")
 	}
 	press(m, "/", "E", " ", "3", "enter") // whatever the case
 	screen(m)
-	if n := len(m.logs.hits); n != 11 {
+	if n := len(m.logs.drawn.matches); n != 11 {
 		t.Errorf("%d lines found, want those of 3 and 30 to 39", n)
 	}
 	press(m, "g", "n", "n")
@@ -78,7 +78,7 @@ func TestLogWraps(t *testing.T) {
 
 // A file is read anew as a whole; while it comes in, in parts, what was there stays.
 func TestLogOfAFile(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	f.log = "one\ntwo\n"
 	m := on(f)
 	drain(m, m.openLogs("commands"))
@@ -87,11 +87,11 @@ func TestLogOfAFile(t *testing.T) {
 	}
 	feed := newFeed[string](nil)
 	m.logs.feed = feed
-	m.logs.took(m, batch[string]{from: feed, items: []string{"one"}})
+	m.logs.take(m.worker, batch[string]{from: feed, items: []string{"one"}})
 	if len(m.logs.lines) != 2 {
 		t.Error("half a file is shown")
 	}
-	m.logs.took(m, batch[string]{from: feed, items: []string{"two", "three"}, ended: true})
+	m.logs.take(m.worker, batch[string]{from: feed, items: []string{"two", "three"}, ended: true})
 	if got := strings.Join(m.logs.lines, " "); got != "one two three" {
 		t.Errorf("%q", got)
 	}
@@ -100,7 +100,7 @@ func TestLogOfAFile(t *testing.T) {
 // The log below the details of a component is read as long as it is shown, and no longer.
 func TestDetailsReadTheLog(t *testing.T) {
 	for _, leave := range []string{"esc", "d", "v"} {
-		f := withStatus(running())
+		f := withStatus(runningStatus())
 		m := on(f)
 		press(m, "G", "enter")
 		if m.logs.source != "executor" || m.logs.cancel == nil {
@@ -114,7 +114,7 @@ func TestDetailsReadTheLog(t *testing.T) {
 
 // Ten thousand lines: drawn once, then a scroll costs a screen, not the log.
 func BenchmarkLongLog(b *testing.B) {
-	m := testModel(withStatus(running()), 120, 40)
+	m := testModel(withStatus(runningStatus()), 120, 40)
 	m.view, m.logs.lines, m.logs.wrap = onLogs, manyLines(logLines), true
 	m.frame()
 	for b.Loop() {

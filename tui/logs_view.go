@@ -12,27 +12,27 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// drawn is the log cut into lines of the screen, kept as long as neither log nor width change.
+// drawn is the log cut into lines of the screen, kept as long as neither the log nor the width changes.
 type drawn struct {
-	lines []string
-	from  int // how many lines of the log are in it
-	w     int
-	wrap  bool
-	query string
-	hits  []int
+	lines   []string
+	from    int // how many lines of the log are in it
+	w       int
+	wrap    bool
+	query   string
+	matches []int // the lines that match the query
 }
 
-// draw brings the cut up to date; only what is new is cut.
+// draw brings the cut up to date; only new lines are cut.
 func (l *logs) draw(w int) []string {
 	d := &l.drawn
 	if d.w != w || d.wrap != l.wrap || d.from > len(l.lines) {
 		*d = drawn{w: w, wrap: l.wrap}
-		l.nth = 0
+		l.match = 0
 	}
-	if d.query != l.query {
-		d.query, d.hits, l.nth = l.query, nil, 0
+	if d.query != l.query.Text {
+		d.query, d.matches, l.match = l.query.Text, nil, 0
 		for i, line := range d.lines {
-			l.hit(i, line)
+			d.search(i, line)
 		}
 	}
 	for ; d.from < len(l.lines); d.from++ {
@@ -41,23 +41,22 @@ func (l *logs) draw(w int) []string {
 			parts = strings.Split(ansi.Hardwrap(parts[0], max(1, w), true), "\n")
 		}
 		for _, line := range parts {
-			l.hit(len(d.lines), line)
+			d.search(len(d.lines), line)
 			d.lines = append(d.lines, line)
 		}
 	}
-	l.hits = d.hits
 	return d.lines
 }
 
-func (l *logs) hit(i int, line string) {
-	if l.query != "" && strings.Contains(strings.ToLower(line), strings.ToLower(l.query)) {
-		l.drawn.hits = append(l.drawn.hits, i)
+// search notes a line if it matches the query.
+func (d *drawn) search(i int, line string) {
+	if d.query != "" && strings.Contains(strings.ToLower(line), strings.ToLower(d.query)) {
+		d.matches = append(d.matches, i)
 	}
 }
 
-// logsView is exactly h lines of w cells.
-func (m *model) logsView(w, h int) []string {
-	t, l := m.theme, &m.logs
+// view is exactly h lines of w cells.
+func (l *logs) view(p page, w, h int) []string {
 	lines := l.draw(w - 4)
 	room := max(1, h-3)
 	last := max(0, len(lines)-room)
@@ -65,59 +64,70 @@ func (m *model) logsView(w, h int) []string {
 		l.top = last
 	}
 	l.top = max(0, min(l.top, last))
-	var tabs []string
-	for _, s := range ops.LogSources {
-		if s == l.source {
-			tabs = append(tabs, t.Accent.Render("▸ "+s))
-		} else {
-			tabs = append(tabs, t.Dim.Render(s))
-		}
-	}
-	out := []string{widget.Fit(strings.Join(tabs, "  "), w)}
-	title := t.Title.Render("log of " + l.source)
-	switch {
-	case len(lines) == 0:
-	case l.follow:
-		title += t.Good.Render("  ↓ follows") + t.Dim.Render("  "+widget.Count(len(lines), "line"))
-	default:
-		title += t.Dim.Render(fmt.Sprintf("  %d to %d of %d lines", l.top+1, min(len(lines), l.top+room), len(lines)))
-	}
-	switch {
-	case l.typing:
-		title += "  /" + widget.Clean(l.query) + t.Match.Render(" ")
-	case l.nth > 0:
-		title += t.Warn.Render(fmt.Sprintf("  /%s: %d of %d found", widget.Clean(l.query), l.nth, len(l.hits)))
-	case l.query != "":
-		title += t.Warn.Render(fmt.Sprintf("  /%s: %d found", widget.Clean(l.query), len(l.hits)))
-	}
+	to := min(len(lines), l.top+room)
 	var body []string
 	switch {
 	case len(lines) == 0 && l.err != nil:
-		body = append(widget.Wrap(widget.Clean(l.err.Error()), w-4), m.hint(l.err, w-4)...)
+		body = append(widget.Wrap(widget.Clean(l.err.Error()), w-4), p.hint(l.err, w-4)...)
 	case len(lines) == 0 && l.feed != nil:
-		body = append(body, t.Dim.Render("reading..."))
+		body = append(body, p.Dim.Render("reading..."))
 	case len(lines) == 0:
-		body = append(body, t.Dim.Render("it is empty"))
+		body = append(body, p.Dim.Render("it is empty"))
 	}
-	for i := l.top; i < min(len(lines), l.top+room); i++ {
-		ink := t.Accent
-		if l.nth > 0 && l.hits[l.nth-1] == i {
-			ink = t.Match
+	for i := l.top; i < to; i++ {
+		ink := p.Accent
+		if l.match > 0 && l.drawn.matches[l.match-1] == i {
+			ink = p.Match
 		}
 		body = append(body, l.marked(ink, lines[i], w-4))
 	}
-	return append(out, t.Panel(title, w, h-1, body)...)
+	return append([]string{l.tabs(p, w)}, p.Panel(l.title(p, to), w, h-1, body)...)
 }
 
-// marked is a line with what was searched for in that ink.
+// tabs are the names of the logs.
+func (l *logs) tabs(p page, w int) string {
+	var tabs []string
+	for _, s := range ops.LogSources {
+		if s == l.source {
+			tabs = append(tabs, p.Accent.Render("▸ "+s))
+		} else {
+			tabs = append(tabs, p.Dim.Render(s))
+		}
+	}
+	return widget.Fit(strings.Join(tabs, "  "), w)
+}
+
+// title says which lines are shown, up to which one, and how the search stands.
+func (l *logs) title(p page, to int) string {
+	title, n := p.Title.Render("log of "+l.source), len(l.drawn.lines)
+	switch {
+	case n == 0:
+	case l.follow:
+		title += p.Good.Render("  ↓ follows") + p.Dim.Render("  "+widget.Count(n, "line"))
+	default:
+		title += p.Dim.Render("  " + fromTo(l.top, to, n) + " lines")
+	}
+	query := widget.Clean(l.query.Text)
+	switch {
+	case l.typing:
+		title += "  /" + query + p.Match.Render(" ")
+	case l.match > 0:
+		title += p.Warn.Render(fmt.Sprintf("  /%s: match %d of %d", query, l.match, len(l.drawn.matches)))
+	case query != "":
+		title += p.Warn.Render(fmt.Sprintf("  /%s: %d lines match", query, len(l.drawn.matches)))
+	}
+	return title
+}
+
+// marked draws a line with what was searched for in that ink.
 func (l *logs) marked(found widget.Ink, line string, w int) string {
 	line = ansi.Truncate(line, w, "…")
-	if l.query == "" {
+	if l.query.Text == "" {
 		return line
 	}
 	var b strings.Builder
-	low, query := strings.ToLower(line), strings.ToLower(l.query)
-	if len(low) != len(line) { // a letter whose small form is longer: not worth the trouble
+	low, query := strings.ToLower(line), strings.ToLower(l.query.Text)
+	if len(low) != len(line) { // a letter whose small form has another length: positions would not fit
 		return line
 	}
 	for {
@@ -130,47 +140,47 @@ func (l *logs) marked(found widget.Ink, line string, w int) string {
 	}
 }
 
-// move scrolls; that ends following, and the end of the log takes it up again.
+// onScreen returns the lines that are on the screen, at most n.
+func (l *logs) onScreen(n int) []string {
+	to := min(len(l.drawn.lines), l.top+n)
+	return l.drawn.lines[min(l.top, to):to]
+}
+
+// move scrolls; that ends following, and reaching the end of the log follows it again.
 func (l *logs) move(by, room int) {
 	last := max(0, len(l.drawn.lines)-room)
 	l.top = max(0, min(l.top+by, last))
 	l.follow = l.top == last && by > 0
-	l.nth = 0
+	l.match = 0
 }
 
 // typeKey is a key of the search.
-func (l *logs) typeKey(k tea.KeyPressMsg) tea.Cmd {
-	switch name := k.String(); name {
+func (l *logs) typeKey(k tea.KeyPressMsg) {
+	switch k.String() {
 	case "enter":
 		l.typing = false
 		l.find(1)
 	case "esc", "ctrl+c":
-		l.typing, l.query = false, ""
-	case "backspace":
-		if r := []rune(l.query); len(r) > 0 {
-			l.query = string(r[:len(r)-1])
-		}
-	case "ctrl+u":
-		l.query = ""
+		l.typing, l.query = false, widget.Line{}
 	default:
-		l.query = typed(l.query, k.Text)
+		l.query.Key(k)
 	}
-	return nil
 }
 
-// find goes to the next line that holds the query, or with -1 to the one before: of the one it has gone to last, else of
-// what is on the screen. Behind the last comes the first.
+// find goes to the next line that matches, or with -1 to the previous one: seen from the one it went to last, else from
+// what is on the screen. After the last comes the first.
 func (l *logs) find(by int) {
 	l.draw(max(1, l.drawn.w))
-	n := len(l.hits)
+	matches := l.drawn.matches
+	n := len(matches)
 	if n == 0 {
 		return
 	}
 	l.follow = false
-	if l.nth == 0 {
-		l.nth, _ = slices.BinarySearch(l.hits, l.top) // as many as are above the screen
+	if l.match == 0 {
+		l.match, _ = slices.BinarySearch(matches, l.top) // how many are above the screen
 		by = max(by, 0)
 	}
-	l.nth = (l.nth-1+by+n)%n + 1
-	l.top = l.hits[l.nth-1]
+	l.match = (l.match-1+by+n)%n + 1
+	l.top = matches[l.match-1]
 }

@@ -14,7 +14,7 @@ import (
 // An hour before the dashboard: an operation that reports all the while, a box that is asked, a log that is followed, and
 // a person who walks through the views. What is kept is full after twelve minutes and must not grow from there.
 func TestMemoryIsFlatOverAnHour(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	now := noon
 	m.now = func() time.Time { return now }
 	creating(9, nil)(m)
@@ -25,14 +25,14 @@ func TestMemoryIsFlatOverAnHour(t *testing.T) {
 		m.progressed(batch[ops.Event]{from: m.op.feed, items: secondOfWork(now, second)})
 		m.update(pulseMsg{m.op.pulse})
 		if second%3 == 0 {
-			st := running()
+			st := runningStatus()
 			st.Guest.Load = float64(second%40) / 10
 			m.answered(statusMsg{status: st, asked: now, at: now})
 		}
 		if m.logs.feed == nil {
 			m.logs.feed = newFeed[string](nil)
 		}
-		m.logs.took(m, batch[string]{from: m.logs.feed, items: manyLines(20)})
+		m.logs.take(m.worker, batch[string]{from: m.logs.feed, items: manyLines(20)})
 		if second%10 == 0 {
 			walk := []string{"d", "esc", "l", "esc", "o", "?", "esc", ":", "esc", "enter", "l", "s"}
 			press(m, walk[second/10%len(walk)])
@@ -42,7 +42,7 @@ func TestMemoryIsFlatOverAnHour(t *testing.T) {
 			after12 = heap()
 		}
 	}
-	if !m.running() || len(m.op.log) < logLines*8/10 {
+	if !(m.own != nil) || len(m.op.log) < logLines*8/10 {
 		t.Fatalf("the operation is over: %v, with %d lines", m.op.ended, len(m.op.log))
 	}
 	if end := heap(); end > after12+after12/10+256<<10 {

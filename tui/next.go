@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -10,41 +9,42 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// suggestion is what would be good to do now.
+// suggestion is something that would be good to do now.
 type suggestion struct {
 	text string
 	id   string // of the binding that does it
 	step string // the one step of signing in that is meant
 }
 
-// suggestions are the most useful things to do in the state the box is in, the first first; at most three.
-func (m *model) suggestions() []suggestion {
-	st := m.status()
+// suggestions are the most useful things to do in the state the box is in, the most urgent first; at most three.
+func (s *state) suggestions() []suggestion {
+	st := s.status()
 	var all []suggestion
 	add := func(id, format string, args ...any) {
 		all = append(all, suggestion{text: fmt.Sprintf(format, args...), id: id})
 	}
 	switch {
-	case m.running():
-		add("operation", "look at the %s", m.op.verb.id)
-	case m.others() != nil:
-		add("operation", "watch the %s", m.others().Operation)
-	case st.Underway != nil && st.Underway.Unfinished() && hasVerb(st.Underway.Resume) && m.known.Ready:
-		add(st.Underway.Resume, "finish the %s that was cut off", st.Underway.Operation)
-	case m.known.Exists && !m.known.Ready && whyBusy(m) == "":
-		add("create", "make the box anew")
+	case s.own != nil:
+		add("operation", "show the %s", s.own.verb.name)
+	case s.others() != nil:
+		add("operation", "watch the %s", s.others().Operation)
+	case s.known.Ready && s.resumable() != nil:
+		add(s.resumable().Resume, "finish the %s that was cut off", s.resumable().Operation)
+	case s.known.Exists && !s.known.Ready:
+		add("create", "create the box anew")
 	case st.State == "stopped":
 		add("start", "start the box")
 	case st.State == "degraded":
 		add("doctor", "find out what is wrong")
 		if !st.Live {
-			add("force-stop", "stop it by force")
+			add("force-stop", "force stop it")
 		}
-	case m.poll.err != nil:
+	case s.failed != nil:
 		add("doctor", "find out what is wrong")
 	}
+	current := st.Live && s.own == nil
 	for _, c := range st.Components {
-		if st.Live && c.State == protocol.FailedState {
+		if current && lastState(c) == protocol.FailedState {
 			add("doctor", "find out why %s fails", c.Name)
 			break
 		}
@@ -52,15 +52,15 @@ func (m *model) suggestions() []suggestion {
 	const most = 3
 	urgent := all
 	all = nil
-	if m.drifted() > 0 {
+	if s.drifted() > 0 {
 		add("drift", "see what has drifted")
 	}
-	if st.Live && st.State == "running" {
+	if current && st.State == "running" {
 		add("attach", "work in the box")
 	}
-	rest, room := all, max(1, most-len(urgent)-len(all)) // signing in is many steps: it leaves room for the rest
+	rest, room := all, max(1, most-len(urgent)-len(all)) // signing in has many steps: it leaves room for the rest
 	for _, c := range st.Components {
-		if st.Live && c.Said == protocol.SetupRequired && room > 0 { // also of one that has drifted
+		if current && lastState(c) == protocol.SetupRequired && room > 0 {
 			urgent = append(urgent, suggestion{text: "sign in to " + product(c.Name), id: "sign-in", step: c.Name})
 			room--
 		}
@@ -69,41 +69,38 @@ func (m *model) suggestions() []suggestion {
 	return all[:min(len(all), most)]
 }
 
-// product is what a component is called where it is not a word of ours.
-func product(name string) string {
-	switch name {
-	case "claude", "codex", "hermes", "executor":
-		return strings.ToUpper(name[:1]) + name[1:]
-	}
-	return name
-}
-
-// nextLines are the suggestions in one line where they fit, else in one each.
-func (m *model) nextLines(w int) []string {
+// nextLines draw the suggestions in one line where they fit, else a line each.
+func (s *state) nextLines(p page, w int) []string {
 	var parts []string
-	for i, s := range m.suggestions() {
-		parts = append(parts, m.theme.Key.Render(fmt.Sprint(i+1))+" "+s.text)
+	line := ""
+	for i, next := range s.suggestions() {
+		part := p.Key.Render(fmt.Sprint(i+1)) + " " + next.text
+		parts = append(parts, part)
+		if i > 0 {
+			line += "   "
+		}
+		line += part
 	}
-	if len(parts) == 0 {
-		return []string{m.theme.Dim.Render(m.nothing())}
-	}
-	if line := strings.Join(parts, "   "); ansi.StringWidth(line) <= w {
+	switch {
+	case len(parts) == 0:
+		return []string{p.Dim.Render(s.nothingToDo())}
+	case ansi.StringWidth(line) <= w:
 		return []string{line}
 	}
 	return parts
 }
 
-// nothing says why there is nothing to do.
-func (m *model) nothing() string {
-	switch st := m.status(); {
-	case st.Busy != "":
+// nothingToDo says why there is nothing to do.
+func (s *state) nothingToDo() string {
+	switch st := s.status(); {
+	case s.busy() != "":
 		return "wait for the other command to end"
 	case st.State == "starting":
 		return "wait: the box is booting"
 	case !st.Live:
 		return "wait for the box to answer"
 	}
-	return "nothing needs doing"
+	return "nothing to do"
 }
 
 // follow does a suggestion.
@@ -117,15 +114,4 @@ func (m *model) follow(i int) tea.Cmd {
 		b.do = func(m *model) tea.Cmd { return m.signIn(step) }
 	}
 	return m.press(b)
-}
-
-// drifted counts what is otherwise than the lock and the config say.
-func (m *model) drifted() int {
-	n := len(m.status().Platform)
-	for _, c := range m.status().Components {
-		if hasDrifted(c) {
-			n++
-		}
-	}
-	return n
 }

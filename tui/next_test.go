@@ -7,7 +7,7 @@ import (
 
 // Much to sign in to does not hide what else there is to do.
 func TestNextLeavesRoom(t *testing.T) {
-	st := running()
+	st := runningStatus()
 	for i := range st.Components {
 		st.Components[i].Said = "setup-required"
 	}
@@ -27,7 +27,7 @@ func TestSomeOf(t *testing.T) {
 
 // Letters that are strewn over what something does do not find it.
 func TestPaletteFindsWords(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	press(m, ":", "d", "e", "l")
 	if s := screen(m); !strings.Contains(s, "▸ X         destroy") || strings.Contains(s, "follow") {
 		t.Error(s)

@@ -1,48 +1,20 @@
 package tui
 
 import (
-	"fmt"
+	"context"
 	"slices"
+	"strings"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
-	"hermes-box/ops/lock"
 	"hermes-box/tui/widget"
 )
 
-// stepState is how far a step of a plan is.
-type stepState int
-
-const (
-	stepPending stepState = iota
-	stepRunning
-	stepDone
-	stepFailed
-	stepStuck // it could not be undone
-	stepCanceled
-	stepUndoing
-	stepUndone
-)
-
-// step is a row of the plan.
-type step struct {
-	ops.StepInfo
-	state       stepState
-	begun       time.Time
-	took        time.Duration
-	done, total int64
-	rate        float64 // bytes a second, smoothed
-	told        time.Time
-	phases      ops.Phases
-	detail      string // what it is at, where it has failed, or why it could not be undone
-}
-
-// phases are the columns of the grid: steps of the plan fill the first two, the guest's events the others.
-var phases = []string{ops.PhaseVerify, protocol.PhaseUpload, protocol.PhaseStage, protocol.PhaseSmoke, protocol.PhaseActivate, protocol.PhaseHealth}
-
-// operation is one run of a verb, as its events have told so far.
+// operation is one run of an operation, as its events have told so far, and the view of it.
 type operation struct {
 	verb     verb
 	box      string
@@ -52,46 +24,48 @@ type operation struct {
 	err      error
 	output   string // of the command that failed
 	steps    []step
-	grid     map[string]map[string]string // component, phase: a state of the protocol
+	grid     grid
 	log      []string
 	warnings []string
 	canceled bool // the person asked for it
 	stuck    bool // something could not be undone
-	watched  bool // another process does it
-	left     bool // the person left meanwhile, which canceled it
-	showLog  bool
-	pulse    int          // the one that counts
-	back     int          // lines that the log is scrolled back from its end
-	grace    widget.Grace // of the outcome
+	left     bool // the person quit meanwhile, which canceled it
 
-	cancel func()
-	feed   *feed[ops.Event]
-	done   chan struct{} // closed as it has ended
-	// outcomeErr may be read once done is closed; err is what Update has been told.
+	watched bool // another process does it
+	pid     int  // of that process
+
+	showLog bool
+	back    int          // lines that the log is scrolled back from its end
+	pulse   int          // of the pulse that counts
+	grace   widget.Grace // of the outcome
+
+	stop func() // cancels it; of one that is watched, ends the watching
+	feed *feed[ops.Event]
+	done chan struct{} // closed when it has ended
+	// outcomeErr may be read once done is closed; err is what Update was told.
 	outcomeErr error
 }
 
 // logLines is how many lines of a log are kept, and warningsKept how many warnings beside them.
 const logLines, warningsKept = 10_000, 50
 
-// apply draws one event into the operation.
+// pulseEvery is how often the clock of an operation is drawn.
+const pulseEvery = 500 * time.Millisecond
+
+type pulseMsg struct{ turn int }
+
+// apply takes in one event.
 func (o *operation) apply(e ops.Event) {
 	s := o.step(e.Step)
 	switch e.Kind {
 	case ops.Planned:
-		o.steps = nil
-		for _, info := range e.Steps {
-			o.steps = append(o.steps, step{StepInfo: info})
-		}
-		if o.installs() {
-			o.grid = newGrid()
-		}
+		o.plan(e.Steps)
 	case ops.Started:
 		s.state, s.begun = stepRunning, e.Time
 		o.fill(s, protocol.Started)
 		o.note(e.Time, e.Title)
 	case ops.Bytes:
-		s.moved(e)
+		s.bytes(e)
 	case ops.Phase:
 		o.phase(s, e)
 	case ops.Log:
@@ -104,12 +78,7 @@ func (o *operation) apply(e ops.Event) {
 		o.fill(s, protocol.Done)
 		o.note(e.Time, e.Title+": done in "+widget.Elapsed(s.took))
 	case ops.Failed:
-		s.state, s.took = stepFailed, seconds(e)
-		if o.canceled {
-			s.state = stepCanceled
-		}
-		o.fill(s, protocol.Failed)
-		o.note(e.Time, e.Title+": "+e.Error)
+		o.stepFailed(s, e)
 	case ops.Undoing:
 		s.state = stepUndoing
 		o.note(e.Time, "undo: "+e.Title)
@@ -128,7 +97,32 @@ func (o *operation) apply(e ops.Event) {
 
 func seconds(e ops.Event) time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
-// step is the row of that name; one that no plan has announced is drawn nowhere.
+// plan takes in the steps.
+func (o *operation) plan(steps []ops.StepInfo) {
+	o.steps = nil
+	for _, info := range steps {
+		o.steps = append(o.steps, step{StepInfo: info})
+	}
+	if o.installs() {
+		o.grid = newGrid()
+	}
+}
+
+// stepFailed takes in the failure of a step. One that was stopped, by the person or by the failure of another step, has
+// not failed itself.
+func (o *operation) stepFailed(s *step, e ops.Event) {
+	s.took = seconds(e)
+	if o.canceled || strings.Contains(e.Error, context.Canceled.Error()) {
+		s.state = stepCanceled
+		o.fill(s, protocol.Undone)
+	} else {
+		s.state = stepFailed
+		o.fill(s, protocol.Failed)
+	}
+	o.note(e.Time, e.Title+": "+e.Error)
+}
+
+// step returns the row of that id. A step that no plan has announced is not drawn.
 func (o *operation) step(id string) *step {
 	for i := range o.steps {
 		if o.steps[i].ID == id {
@@ -138,41 +132,7 @@ func (o *operation) step(id string) *step {
 	return &step{}
 }
 
-// moved smooths the rate over some seconds.
-func (s *step) moved(e ops.Event) {
-	if dt := e.Time.Sub(s.told).Seconds(); !s.told.IsZero() && dt > 0 && e.Done > s.done {
-		now := float64(e.Done-s.done) / dt
-		if s.rate == 0 {
-			s.rate = now
-		} else {
-			weight := min(1, dt/3)
-			s.rate += (now - s.rate) * weight
-		}
-	}
-	s.done, s.total, s.told = e.Done, e.Total, e.Time
-}
-
-// left is how long the rest takes at this rate; 0 if that cannot be told.
-func (s *step) left() time.Duration {
-	if s.rate <= 0 || s.total <= s.done {
-		return 0
-	}
-	return time.Duration(float64(s.total-s.done) / s.rate * float64(time.Second))
-}
-
-// timeLeft is left in words; empty if it cannot be told.
-func (s *step) timeLeft() string {
-	switch left := s.left(); {
-	case left <= 0:
-		return ""
-	case left < 10*time.Second:
-		return fmt.Sprintf("%.0fs left", max(1, left.Seconds()))
-	default:
-		return widget.Elapsed(left) + " left"
-	}
-}
-
-// phase notes where a component is, or what the guest does as a whole.
+// phase takes in where a component is, or what the guest does as a whole.
 func (o *operation) phase(s *step, e ops.Event) {
 	s.phases.Follow(e)
 	s.detail = widget.Clean(s.phases.String())
@@ -182,34 +142,14 @@ func (o *operation) phase(s *step, e ops.Event) {
 	if o.grid == nil {
 		o.grid = newGrid()
 	}
-	if o.grid[e.Component] == nil {
-		o.grid[e.Component] = map[string]string{}
-	}
-	o.grid[e.Component][e.Phase] = e.State
+	o.grid.set(e.Component, e.Phase, e.State)
 	o.note(e.Time, e.Component+" "+e.Phase+": "+SignOf(e.State).Word)
 }
 
-// newGrid is an empty row for each component.
-func newGrid() map[string]map[string]string {
-	grid := map[string]map[string]string{}
-	for _, name := range lock.Order {
-		grid[name] = map[string]string{}
-	}
-	return grid
-}
-
-// installs tells whether the plan installs components.
-func (o *operation) installs() bool {
-	return slices.ContainsFunc(o.steps, func(s step) bool { return s.Software })
-}
-
-// fill sets the column of a step's phase, if it has one, for all components of the grid.
+// fill sets the column of the grid that a step of the plan stands for.
 func (o *operation) fill(s *step, state string) {
-	if s.Phase == "" {
-		return
-	}
-	for _, row := range o.grid {
-		row[s.Phase] = state
+	if s.Phase != "" {
+		o.grid.fill(s.Phase, state)
 	}
 }
 
@@ -220,27 +160,21 @@ func (o *operation) note(at time.Time, line string) {
 	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+widget.Clean(line))
 }
 
-// finish is the end of it, with its outcome. Nothing is at work any more then.
+// finish takes in the outcome.
 func (o *operation) finish(err error, now time.Time) {
 	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), widget.NewGrace(now)
-	for _, row := range o.grid {
-		for phase, state := range row {
-			if state == protocol.Started {
-				row[phase] = protocol.Undone
-			}
-		}
-	}
+	o.grid.end()
 	if out, ok := fault.DetailsOf(err)["output"].(string); ok {
 		o.output = widget.Clean(out)
 	}
 }
 
-// wasCanceled is whether it has ended as the person has asked, with nothing left behind: that is no failure.
+// wasCanceled tells whether it ended because the person asked for it, with nothing left behind: that is no failure.
 func (o *operation) wasCanceled() bool {
 	return o.ended && o.canceled && !o.stuck && fault.CodeOf(o.err) == fault.Interrupted
 }
 
-// ending is how it has ended, in a word.
+// ending is how it ended, in a word.
 func (o *operation) ending() string {
 	switch {
 	case o.err == nil:
@@ -251,24 +185,21 @@ func (o *operation) ending() string {
 	return "failed"
 }
 
-// columns are the phases that there is something to be said of: all where software is installed, else what was looked
-// at.
+// installs tells whether the plan installs software.
+func (o *operation) installs() bool {
+	return slices.ContainsFunc(o.steps, func(s step) bool { return s.Software })
+}
+
+// columns returns the phases to show: all where software is installed, else those that something was told of.
 func (o *operation) columns() []string {
 	if o.installs() {
 		return phases
 	}
-	return slices.DeleteFunc(slices.Clone(phases), func(phase string) bool {
-		for _, row := range o.grid {
-			if row[phase] != "" {
-				return false
-			}
-		}
-		return true
-	})
+	return o.grid.used()
 }
 
-// at is how many steps have ended well, of how many.
-func (o *operation) at() (done, all int) {
+// progress is how many steps have ended well, of how many.
+func (o *operation) progress() (done, all int) {
 	for _, s := range o.steps {
 		if s.state == stepDone {
 			done++
@@ -277,7 +208,45 @@ func (o *operation) at() (done, all int) {
 	return done, len(o.steps)
 }
 
-// mergeEvents keeps of the byte counts of a step that nobody has seen yet only the newest.
+// health is what the events have told of the health of a component; empty if nothing.
+func (o *operation) health(component string) string {
+	switch state := o.grid[component][protocol.PhaseHealth]; state {
+	case protocol.Started:
+		return protocol.Starting
+	case protocol.Done:
+		return protocol.Healthy
+	case protocol.Failed:
+		return protocol.FailedState
+	default:
+		return state
+	}
+}
+
+// ignores tells whether a key is ignored, because it was meant for what was on the screen before the outcome.
+func (o *operation) ignores(now time.Time) bool {
+	return o != nil && o.ended && o.grace.Ignores(now)
+}
+
+// startPulse draws the clock until the operation has ended.
+func (o *operation) startPulse(w *worker) tea.Cmd {
+	o.pulse++ // an older pulse that is still to come does not count
+	return w.after(pulseEvery, pulseMsg{o.pulse})
+}
+
+func (o *operation) pulsed(w *worker, msg pulseMsg) tea.Cmd {
+	if o == nil || o.ended || msg.turn != o.pulse {
+		return nil
+	}
+	return o.startPulse(w)
+}
+
+// listen waits for the next events.
+func (o *operation) listen() tea.Cmd {
+	f := o.feed
+	return func() tea.Msg { return f.next(context.Background()) }
+}
+
+// mergeEvents keeps, of the byte counts of a step that nobody has seen yet, only the newest.
 func mergeEvents(queued []ops.Event, next ops.Event) []ops.Event {
 	if next.Kind == ops.Bytes {
 		for i := len(queued) - 1; i >= 0; i-- {

@@ -62,8 +62,8 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	close(end)
 	// It may end before the dashboard does, or after: either way that is how the dashboard ends, told once.
 	var out strings.Builder
-	err := m.undone(&out)
-	if m.tellUnread(&out); fault.CodeOf(err) != fault.Interrupted || out.String() != "" {
+	err := m.waitUndone(&out)
+	if m.reportUnread(&out); fault.CodeOf(err) != fault.Interrupted || out.String() != "" {
 		t.Errorf("%v %q", err, out.String())
 	}
 }
@@ -88,13 +88,13 @@ func TestStepProgressCutsNoNumber(t *testing.T) {
 	m := testModel(noBox(), 80, 24)
 	s := &step{detail: "claude smoke", begun: noon.Add(-1200 * time.Millisecond)}
 	for w, want := range map[int]string{17: "claude smoke · 1s", 16: "claude smoke"} {
-		if got := ansi.Strip(m.stepProgress(s, w)); got != want {
+		if got := ansi.Strip(s.progress(m.page(), w)); got != want {
 			t.Errorf("%d cells: %q", w, got)
 		}
 	}
 	s.detail = "executor stage, hermes stage, claude smoke"
 	for w, want := range map[int]string{46: "executor stage, hermes stage, claude smoke", 22: "executor stage +2", 18: "executor stage +2"} {
-		if got := ansi.Strip(m.stepProgress(s, w)); got != want {
+		if got := ansi.Strip(s.progress(m.page(), w)); got != want {
 			t.Errorf("%d cells: %q", w, got)
 		}
 	}
@@ -117,7 +117,7 @@ func TestStepStaysWhereItFailed(t *testing.T) {
 	}
 }
 
-// The clock of an operation stops while nobody looks, and there is only one.
+// The clock of an operation goes on in a terminal without the focus, which may well be looked at; there is only one pulse.
 func TestPulse(t *testing.T) {
 	m := on(noBox())
 	creating(9, nil)(m)
@@ -128,9 +128,9 @@ func TestPulse(t *testing.T) {
 		}
 		return nil
 	}
-	m.pulse()
+	m.op.startPulse(m.worker)
 	m.update(tea.BlurMsg{})
-	m.update(tea.FocusMsg{}) // before the first was due
+	m.op.startPulse(m.worker) // before the first was due
 	for range 3 {
 		all := due
 		due = nil
@@ -141,13 +141,8 @@ func TestPulse(t *testing.T) {
 			t.Fatalf("%d pulses", len(due))
 		}
 	}
-	m.update(tea.BlurMsg{})
-	msg := due[0]
-	due = nil
-	if m.update(msg); len(due) != 0 {
-		t.Error("it beats unseen")
-	}
-	if m.update(tea.FocusMsg{}); len(due) != 1 {
-		t.Error("it does not beat again")
+	m.op.finish(nil, noon)
+	if msg := due[0]; m.update(msg) != nil || len(due) != 1 {
+		t.Error("it goes on after the end")
 	}
 }

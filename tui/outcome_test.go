@@ -80,7 +80,7 @@ func TestLongOperationsAreAnnounced(t *testing.T) {
 				continue
 			}
 			if r, ok := cmd().(tea.RawMsg); ok {
-				raw = strings.Contains(fmt.Sprint(r.Msg), "\a") && strings.Contains(fmt.Sprint(r.Msg), "create of main done")
+				raw = strings.Contains(fmt.Sprint(r.Msg), "\a") && strings.Contains(fmt.Sprint(r.Msg), "main is ready")
 			}
 		}
 		if raw != c.want {
@@ -95,13 +95,13 @@ func TestUnreadErrorIsTold(t *testing.T) {
 	creating(9, fault.New(fault.HealthFailed, "smoke failed").Hint("look at the log"))(m)
 	m.lastFailure = &failure{err: m.op.err}
 	var out strings.Builder
-	m.tellUnread(&out)
+	m.reportUnread(&out)
 	if out.String() != "hermes-box: smoke failed\nhint: look at the log\n" {
 		t.Errorf("%q", out.String())
 	}
 	out.Reset()
 	press(m, "enter")
-	if m.tellUnread(&out); out.String() != "" {
+	if m.reportUnread(&out); out.String() != "" {
 		t.Errorf("read, and told again: %q", out.String())
 	}
 }

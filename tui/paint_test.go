@@ -37,8 +37,8 @@ func TestGlyphs(t *testing.T) {
 
 // What the box says of itself cannot draw outside its place.
 func TestForeignTextIsTamed(t *testing.T) {
-	f := withStatus(running())
-	st := running()
+	f := withStatus(runningStatus())
+	st := runningStatus()
 	st.Cause = "evil\x1b[2J\x1b]0;title\x07\r\x08\u202e text\u200b"
 	st.Components[1].Detail = "a\tb\x1b[31m"
 	f.status = func(context.Context) (*ops.Status, error) { return st, nil }

@@ -22,7 +22,7 @@ func TestPaste(t *testing.T) {
 		{"no words for a key", ":", "esc", ": esc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := withStatus(running())
+			f := withStatus(runningStatus())
 			m := on(f)
 			press(m, strings.Fields(c.keys)...)
 			m.update(tea.PasteMsg{Content: c.paste})

@@ -14,10 +14,10 @@ import (
 
 // Refreshing moves neither selection nor scroll; a box that is gone is not shown any more.
 func TestRefreshKeepsThePlace(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	m := on(f)
 	press(m, "j", "j", "j")
-	st := running()
+	st := runningStatus()
 	st.Guest.Load = 3
 	f.status = func(context.Context) (*ops.Status, error) { return st, nil }
 	drain(m, m.ask())
@@ -26,7 +26,7 @@ func TestRefreshKeepsThePlace(t *testing.T) {
 	}
 	f.known.Exists, f.known.Ready = false, false
 	f.known.Status = &ops.Status{Box: "main", State: "absent"}
-	drain(m, m.look())
+	drain(m, m.readFiles())
 	if s := screen(m); !strings.Contains(s, "A box is a virtual machine") {
 		t.Error(s)
 	}
@@ -34,7 +34,7 @@ func TestRefreshKeepsThePlace(t *testing.T) {
 
 // A failed or hanging question leaves what was known, and it grows old before one's eyes.
 func TestStaleIsToldApart(t *testing.T) {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	m := on(f)
 	now := noon
 	m.now = func() time.Time { return now }
@@ -57,7 +57,7 @@ func TestStaleIsToldApart(t *testing.T) {
 }
 
 func TestPollingSlowsAndStops(t *testing.T) {
-	m := on(withStatus(running()))
+	m := on(withStatus(runningStatus()))
 	for range 10 {
 		drain(m, m.ask())
 	}
@@ -67,12 +67,15 @@ func TestPollingSlowsAndStops(t *testing.T) {
 	if press(m, "j"); m.poll.every != pollOften {
 		t.Error("a key does not wake it")
 	}
+	f := m.box.(*fake)
+	asked := func() int { return strings.Count(strings.Join(f.asked, " "), "status") }
 	m.update(tea.BlurMsg{})
-	if m.update(tickMsg{m.poll.turn}) != nil {
-		t.Error("asked though nobody looks")
+	before := asked()
+	if drain(m, m.update(tickMsg{m.poll.turn})); asked() != before {
+		t.Error("the box is asked though nobody looks")
 	}
-	if m.update(tea.FocusMsg{}) == nil {
-		t.Error("not asked as somebody looks again")
+	if drain(m, m.update(tea.FocusMsg{})); asked() != before+1 {
+		t.Error("the box is not asked when somebody looks again")
 	}
 	if m.update(tickMsg{m.poll.turn - 1}) != nil {
 		t.Error("an old tick counts")

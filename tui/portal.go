@@ -6,16 +6,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// portalBound is the most that it may take to find out that the box runs.
+// portalBound is the most that opening may take: the box is asked whether it runs.
 const portalBound = 10 * time.Second
 
 type portalMsg struct {
 	url  string
-	seen bool // a browser has been asked to show it
+	seen bool // a browser was asked to show it
 	err  error
 }
 
-// portal opens the portal of the selected component, or Executor's, in the browser of this machine.
+// portal opens the page of the selected component, or Executor's, in the browser of this machine.
 func (m *model) portal() tea.Cmd {
 	service := "executor"
 	if c, ok := m.selected(); ok && c.Name == "hermes" {
@@ -32,14 +32,14 @@ func (m *model) portal() tea.Cmd {
 	})
 }
 
-// opened tells the address, whether or not a browser shows it: it may be that of another machine.
+// opened shows the address, whether or not a browser opened: it may be on another machine.
 func (m *model) opened(msg portalMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
-		m.fail(&failure{err: msg.err, what: "open", at: m.now()})
+		m.fail(&failure{err: msg.err, what: "open"})
 		return nil
 	case msg.seen:
-		m.note = msg.url + " opens in the browser"
+		m.note = "opened in the browser: " + msg.url
 		return nil
 	}
 	cmd := m.copy(msg.url)
@@ -50,7 +50,7 @@ func (m *model) opened(msg portalMsg) tea.Cmd {
 // whyNoPortal is why there is nothing to open.
 func whyNoPortal(m *model) string {
 	if st := m.status().State; st != "running" && st != "degraded" {
-		return "the box does not run"
+		return "the box is not running"
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// readable makes a line of one of our own logs, which are JSON, one for people. Any other stays as it is.
+// readable turns a line of our own logs, which are JSON, into text. Any other line stays as it is.
 func readable(line string) string {
 	line = widget.Clean(strings.TrimRight(line, "\r"))
 	if !strings.HasPrefix(line, "{") {
@@ -62,7 +62,7 @@ func eventLine(e ops.Event) string {
 	return withMore(text, e.Error)
 }
 
-// withMore adds what else there is to a line, on the same line.
+// withMore appends further texts to a line, on the same line.
 func withMore(text string, more ...string) string {
 	for _, m := range more {
 		if m = strings.TrimSpace(m); m != "" {

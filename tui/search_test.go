@@ -13,21 +13,21 @@ func TestSearchOnTheLastScreen(t *testing.T) {
 	press(m, "/", "9", "enter") // 19, ..., 89, 90 to 99; from 81 on is on the screen
 	for _, want := range []string{"89", "90", "91"} {
 		s := screen(m)
-		if got := fmt.Sprint(m.logs.hits[m.logs.nth-1]); got != want {
+		if got := fmt.Sprint(m.logs.drawn.matches[m.logs.match-1]); got != want {
 			t.Errorf("line %s is found, want %s:\n%s", got, want, s)
 		}
 		press(m, "n")
 	}
 	press(m, "n", "n", "n", "n", "n", "n", "n")
-	if s := screen(m); !strings.Contains(s, "/9: 19 of 19 found") {
+	if s := screen(m); !strings.Contains(s, "/9: match 19 of 19") {
 		t.Errorf("not the last:\n%s", s)
 	}
 	press(m, "n")
-	if s := screen(m); !strings.Contains(s, "/9: 1 of 19 found") || m.logs.top != 9 {
+	if s := screen(m); !strings.Contains(s, "/9: match 1 of 19") || m.logs.top != 9 {
 		t.Errorf("behind the last comes not the first, but line %d:\n%s", m.logs.top, s)
 	}
 	press(m, "N")
-	if s := screen(m); !strings.Contains(s, "/9: 19 of 19 found") {
+	if s := screen(m); !strings.Contains(s, "/9: match 19 of 19") {
 		t.Errorf("before the first comes not the last:\n%s", s)
 	}
 }
@@ -36,11 +36,11 @@ func TestEscLeavesTheSearchFirst(t *testing.T) {
 	m := logOf("hermes", manyLines(10))
 	screen(m)
 	press(m, "/", "3")
-	if s := screen(m); !strings.Contains(s, "enter finds it") {
+	if s := screen(m); !strings.Contains(s, "enter find") {
 		t.Errorf("it does not say how to find:\n%s", s)
 	}
 	press(m, "enter", "esc")
-	if m.view != onLogs || m.logs.query != "" {
+	if m.view != onLogs || m.logs.query.Text != "" {
 		t.Fatal("esc does not leave the search alone")
 	}
 	press(m, "esc")

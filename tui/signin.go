@@ -12,25 +12,25 @@ import (
 
 type signedInMsg struct{ err error }
 
-// signIn hands the terminal to the walkthrough of signing in, or to one step of it alone.
+// signIn hands the terminal to the sign-in, or to one step of it.
 func (m *model) signIn(step string) tea.Cmd {
-	w := &walkthrough{ctx: m.ctx, run: func() error { return m.login(m.ctx, step) }}
+	w := &walkthrough{ctx: m.ctx, run: func() error { return m.signer(m.ctx, step) }}
 	return tea.Exec(w, func(err error) tea.Msg { return signedInMsg{err} })
 }
 
-// signedIn is the dashboard as it was, and the box asked anew. What went wrong has been read where it was told.
+// signedIn redraws the dashboard and asks the box. A status is all there is to say: the sign-in has shown its errors.
 func (m *model) signedIn(msg signedInMsg) tea.Cmd {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(msg.err, &exit):
-		m.note = fmt.Sprintf("signing in ended with status %d; w goes on with it", exit.ExitCode())
+		m.note = fmt.Sprintf("signing in ended with status %d; w continues", exit.ExitCode())
 	case msg.err != nil:
-		m.fail(&failure{err: msg.err, what: "sign in", at: m.now()})
+		m.fail(&failure{err: msg.err, what: "sign in"})
 	}
 	return tea.Batch(m.pollNow(), tea.RequestWindowSize)
 }
 
-// walkthrough is signing in on the terminal that the dashboard has let go of.
+// walkthrough is the sign-in on the terminal that the dashboard has handed over.
 type walkthrough struct {
 	ctx context.Context
 	run func() error
@@ -38,28 +38,28 @@ type walkthrough struct {
 	out io.Writer
 }
 
-// SetStdin is where a key is waited for; what is run knows its terminal.
+// SetStdin is where a key is waited for; the sign-in has the terminal already.
 func (w *walkthrough) SetStdin(r io.Reader) { w.in = r }
 
-// SetStdout is where that is said.
+// SetStdout is where the person is asked for a key.
 func (w *walkthrough) SetStdout(out io.Writer) { w.out = out }
 
-// SetStderr changes nothing.
+// SetStderr is not needed.
 func (w *walkthrough) SetStderr(io.Writer) {}
 
-// Run is the walkthrough to its end.
+// Run runs the sign-in; an error stays on the screen until a key is pressed.
 func (w *walkthrough) Run() error {
 	err := w.run()
 	if err != nil && w.ctx.Err() == nil {
-		untilRead(w.ctx, w.in, w.out, "this was not done")
+		untilRead(w.ctx, w.in, w.out, "this step is not done")
 	}
 	return err
 }
 
-// whyNotSignIn is why nobody can be signed in now: the box itself is asked and worked in.
+// whyNotSignIn is why nobody can sign in now; it needs what attaching needs.
 func whyNotSignIn(m *model) string {
-	if m.login == nil {
-		return "nothing here can do it"
+	if m.signer == nil {
+		return "it is not available here"
 	}
 	return whyNotAttach(m)
 }

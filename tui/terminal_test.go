@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func misbehaving(name string) Box {
-	f := withStatus(running())
+	f := withStatus(runningStatus())
 	switch name {
 	case "flood", "silence": // a thousand events a second, for ever, or none
 		f = noBox()
@@ -67,7 +67,7 @@ func TestKeyToFrameInAFlood(t *testing.T) {
 	on, took := map[string]*ttytest.Terminal{}, map[string][]time.Duration{}
 	for _, box := range boxes {
 		on[box] = dashboardOn(t, box)
-		on[box].Shows("makes the box")
+		on[box].Shows("create the box")
 		on[box].Type("\r", "▸ boot the VM")
 	}
 	for i := range 100 {

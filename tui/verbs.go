@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -9,96 +10,144 @@ import (
 	"hermes-box/ops"
 )
 
-// verb is an operation as the dashboard offers it.
+// verb is an operation as the dashboard offers it. All of it comes from the table of package ops, except the key.
 type verb struct {
-	binding
-	operation string // of the table of package ops
-	force     bool
-	done      string // what to say when it went well, after the name of the box
-	next      string // what to do then
-	cancel    string // what a cancel does to what it has done so far
-	ask       func(m *model) *question
+	ops.Operation
+	id     string // of its binding; empty if it is not offered here
+	name   string // in titles and sentences: "stop", "force stop"
+	force  bool
+	effect string
+	words  string
+	ask    string
+	cancel string
 }
 
-// offer is where the dashboard offers an operation. All else that it says of one is in the table of package ops.
-type offer struct {
-	operation string
-	key       string
-	in        place
-	rank      int    // in the footer, as in binding
-	forced    string // label of the forced variant; empty: it is not forced
+// verbKeys are the keys of operations, and their places in the footer. An operation without a key is in the palette.
+var verbKeys = map[string]struct {
+	key  string
+	rank int
+}{
+	"create": {"c", 0}, "start": {"s", 3}, "stop": {"S", 9}, "force-stop": {"K", 0}, "restart": {"R", 0}, "destroy": {"X", 0},
 }
 
-// offers are the operations that the dashboard offers: a new one is a row here.
-var offers = []offer{
-	{operation: "create", key: "c", in: onFirst | onDashboard},
-	{operation: "start", key: "s", in: withBox, rank: 3},
-	{operation: "stop", key: "S", in: withBox, rank: 9},
-	{operation: "stop", key: "K", in: withBox, forced: "force stop"},
-	{operation: "restart", key: "R", in: withBox},
-	{operation: "destroy", key: "X", in: onDashboard},
-}
-
+// verbs are the operations that can be run from here. One whose --force means something else is offered in both ways.
 func verbs() (all []verb) {
-	for _, f := range offers {
-		o, _ := ops.OperationNamed(f.operation)
-		all = append(all, f.verb(o))
+	for _, o := range ops.Operations() {
+		if !o.Runnable() {
+			continue
+		}
+		v := verb{Operation: o, id: o.Name, name: o.Name, effect: o.Effect, words: o.Words, ask: o.Ask, cancel: o.Cancel}
+		if o.Destructive {
+			v.force = true // typing the name out stands for --force
+			v.effect += "; asks for its name"
+		}
+		all = append(all, v)
+		if f := o.Force; f != nil && f.Effect != "" {
+			all = append(all, verb{Operation: o, id: "force-" + o.Name, name: "force " + o.Name, force: true,
+				effect: f.Effect, words: f.Words, ask: f.Ask, cancel: f.Cancel})
+		}
 	}
 	return all
 }
 
-func (f offer) verb(o ops.Operation) verb {
-	v := verb{operation: o.Name, done: o.Done, next: nextKeys(o), cancel: o.Cancel,
-		binding: binding{id: o.Name, keys: []string{f.key}, label: o.Name, rank: f.rank, in: f.in, effect: o.Effect, words: o.Words, why: whyNot(o.Needs)}}
-	text := o.Ask
+// verbOf returns the verb of an operation that another process does; it may be one that is not offered here.
+func verbOf(operation string) verb {
+	all := verbs()
+	if i := slices.IndexFunc(all, func(v verb) bool { return v.Name == operation }); i >= 0 {
+		return all[i]
+	}
+	o, _ := ops.OperationNamed(operation)
+	return verb{Operation: o, name: operation, cancel: o.Cancel}
+}
+
+// run runs the operation on a box.
+func (v verb) run(ctx context.Context, b Box, sink ops.Sink) error {
+	return b.Do(ctx, v.Name, v.force, sink)
+}
+
+// doneText is what to say when it went well.
+func (v verb) doneText(box string) string {
+	if v.Done == "" {
+		return box + ": " + v.name + " finished"
+	}
+	return box + " " + v.Done
+}
+
+// next is what to do when it went well, as keys.
+func (v verb) next() string {
+	parts := []string{"enter back to dashboard"}
+	for _, advice := range v.Next {
+		if key := keyOfVerb(advice.Verb); key != "" {
+			parts = append(parts, key+" "+advice.To)
+		}
+	}
+	return strings.Join(parts, "   ")
+}
+
+// keyOfVerb is the key that does what a verb of the command line does; empty if there is none.
+func keyOfVerb(name string) string {
+	if other, ok := map[string]string{"login": "sign-in", "ssh": "attach"}[name]; ok {
+		name = other
+	}
+	all := slices.Concat(viewBindings(), verbBindings())
+	if i := slices.IndexFunc(all, func(b binding) bool { return b.id == name }); i >= 0 {
+		return all[i].firstKey()
+	}
+	return ""
+}
+
+// question is what a person is asked first; nil if they are not.
+func (v verb) question(box string) *question {
+	title := strings.ToUpper(v.name[:1]) + v.name[1:] + " " + box
 	switch {
-	case f.forced != "":
-		v.force, v.id, v.label = true, strings.ReplaceAll(f.forced, " ", "-"), f.forced
-		v.effect, v.words, v.cancel, text = o.Force.Effect, o.Force.Words, o.Force.Cancel, o.Force.Ask
-	case o.Destructive:
-		v.force = true // its name was typed out
-		v.effect += "; asks for its name"
-		v.ask = func(m *model) *question { return m.byName(o) }
-		return v
+	case v.Destructive:
+		q := confirm(title, v.ask+"\n\nType the name of the box to "+v.name+" it.")
+		q.Yes, q.No = v.name, "keep it"
+		q.TypeName(box)
+		return q
+	case v.ask != "":
+		return confirm(title+"?", v.ask)
 	}
-	if text != "" {
-		v.ask = func(m *model) *question {
-			return confirm(strings.ToUpper(v.label[:1])+v.label[1:]+" "+m.name()+"?", text)
-		}
-	}
-	return v
+	return nil
 }
 
-// hasVerb tells whether the dashboard offers an operation.
-func hasVerb(operation string) bool {
-	return slices.ContainsFunc(offers, func(f offer) bool { return f.operation == operation })
-}
-
-// keyOfVerb names the bindings that do what a verb of the command line does, where they are called otherwise.
-var keyOfVerb = map[string]string{"login": "sign-in", "ssh": "attach"}
-
-// nextKeys are the keys for what to do after an operation.
-func nextKeys(o ops.Operation) string {
-	var parts []string
-	for _, next := range o.Next {
-		id := next.Verb
-		if other, ok := keyOfVerb[id]; ok {
-			id = other
+// verbBindings are the bindings of the operations.
+func verbBindings() (all []binding) {
+	for _, v := range verbs() {
+		b := binding{id: v.id, label: v.name, effect: v.effect, words: v.words, why: whyNotNow(v.Needs), in: placesOf(v.Needs),
+			do: func(m *model) tea.Cmd { return m.askFirst(v) }}
+		if k, ok := verbKeys[v.id]; ok {
+			b.keys, b.rank = []string{k.key}, k.rank
 		}
-		for _, f := range offers {
-			if f.operation == id && f.forced == "" {
-				parts = append(parts, f.key+" "+next.To)
-			}
-		}
-		if i := slices.IndexFunc(viewBindings(), func(b binding) bool { return b.id == id }); i >= 0 {
-			parts = append(parts, viewBindings()[i].keys[0]+" "+next.To)
-		}
+		all = append(all, b)
 	}
-	return strings.Join(parts, ", ")
+	return all
 }
 
-// whyNot tells for a need why the box does not meet it.
-func whyNot(need ops.Need) func(m *model) string {
+// askFirst begins an operation, after asking if it has to be asked for.
+func (m *model) askFirst(v verb) tea.Cmd {
+	q := v.question(m.name())
+	if q == nil {
+		return m.begin(v)
+	}
+	q.yes = func(m *model) tea.Cmd { return m.begin(v) }
+	m.dialog = q
+	return nil
+}
+
+// placesOf are the views in which an operation with that need is offered.
+func placesOf(need ops.Need) place {
+	switch need {
+	case ops.NeedsNoBox:
+		return onFirst | onDashboard
+	case ops.NeedsBox:
+		return onDashboard
+	}
+	return withBox
+}
+
+// whyNotNow returns what says why the box does not meet a need.
+func whyNotNow(need ops.Need) func(*model) string {
 	switch need {
 	case ops.NeedsNoBox:
 		return whyNotCreate
@@ -110,70 +159,42 @@ func whyNot(need ops.Need) func(m *model) string {
 	return whyNotDestroy
 }
 
-// verbBindings are the bindings of the verbs: each asks first, if it has to.
-func verbBindings() (all []binding) {
-	for _, v := range verbs() {
-		b, v := v.binding, v
-		b.do = func(m *model) tea.Cmd {
-			if v.ask == nil {
-				return m.begin(v)
-			}
-			m.dialog = v.ask(m)
-			m.dialog.yes = func(m *model) tea.Cmd { return m.begin(v) }
-			return nil
-		}
-		all = append(all, b)
-	}
-	return all
-}
-
-// whyBusy is the reason that every change shares: one at a time.
-func whyBusy(m *model) string {
-	if m.running() {
-		return m.op.verb.id + " is under way: o shows it"
-	}
-	if st := m.status(); st.Underway != nil && st.Underway.Running {
-		return "another hermes-box is at work: " + st.Busy
-	}
-	return ""
-}
-
 func whyNotCreate(m *model) string {
 	switch {
-	case whyBusy(m) != "":
-		return whyBusy(m)
+	case m.busy() != "":
+		return m.busy()
 	case m.known.Err != nil:
 		return "there is no config yet"
 	case m.known.Exists && m.known.Ready:
 		return "the box exists"
 	case m.known.Lock == nil:
-		return "there is no lock of what to install yet"
+		return "there is no lock yet that says what to install"
 	}
 	return ""
 }
 
 func whyNotStart(m *model) string {
 	switch {
-	case whyBusy(m) != "":
-		return whyBusy(m)
+	case m.busy() != "":
+		return m.busy()
 	case !m.known.Exists:
 		return "there is no box yet"
 	case !m.known.Ready:
-		return "the box was never finished: c makes it anew"
+		return "its create was not finished: c creates it anew"
 	case m.status().State == "running":
-		return "the box runs already"
+		return "the box is running already"
 	case m.status().State == "starting":
-		return "it is booting"
+		return "the box is booting"
 	}
 	return ""
 }
 
 func whyNotStop(m *model) string {
 	switch {
-	case whyBusy(m) != "":
-		return whyBusy(m)
+	case m.busy() != "":
+		return m.busy()
 	case m.status().State == "stopped" || m.status().State == "absent":
-		return "the box does not run"
+		return "the box is not running"
 	}
 	return ""
 }
@@ -182,5 +203,5 @@ func whyNotDestroy(m *model) string {
 	if !m.known.Exists {
 		return "there is no box"
 	}
-	return whyBusy(m)
+	return m.busy()
 }

@@ -49,13 +49,13 @@ func (m *model) frame() string {
 	return frame
 }
 
-// small is whether the terminal is too small to lay anything out.
+// small tells whether the terminal is too small to lay anything out.
 func (m *model) small() bool { return m.w < leastWidth || m.h < leastHeight }
 
 func (m *model) smallView() string {
-	if m.running() {
-		done, all := m.op.at()
-		return fmt.Sprintf("%s %d of %d; needs %dx%d", m.op.verb.id, done, all, leastWidth, leastHeight)
+	if m.own != nil {
+		done, all := m.own.progress()
+		return fmt.Sprintf("%s %d of %d; needs %dx%d", m.own.verb.name, done, all, leastWidth, leastHeight)
 	}
 	return fmt.Sprintf("%s %s; needs %dx%d; q quits", m.name(), m.status().State, leastWidth, leastHeight)
 }
@@ -71,18 +71,11 @@ func (m *model) header(w int) string {
 	default:
 		name = t.Warn.Render(m.label) + " " + name
 	}
-	left := []string{name, stateSign(t, st.State)}
-	switch {
-	case m.running():
-		done, all := m.op.at()
-		left[1] = t.Info.Render(fmt.Sprintf("▸ %s %d of %d", m.op.verb.id, done, all))
-	case m.known.Err != nil:
-		left[1] = t.Warn.Render("! no config")
-	}
+	left := []string{name, t.Sign(m.sign())}
 	if g := st.Guest; g != nil && m.hasBox() {
 		left = append(left, widget.Clean(g.OS+" "+g.Arch))
-		if st.Live {
-			left = append(left, "up "+widget.Age(m.upTime()))
+		if st.Live && m.own == nil {
+			left = append(left, "up "+widget.Age(m.upTime(m.now())))
 		}
 	}
 	var rights []string
@@ -101,22 +94,24 @@ func (m *model) header(w int) string {
 
 // body is the view: exactly h lines.
 func (m *model) body(w, h int) []string {
+	p, s := m.page(), &m.state
 	var lines []string
 	switch m.place() {
 	case onFirst:
-		lines = m.firstView(w, h)
+		lines = m.first.view(p, s, whyNotCreate(m), w, h)
 	case onOperation:
-		lines = m.operationView(w, h)
+		lines = m.op.view(p, w, h)
 	case onDetails:
-		lines = m.detailsView(w, h)
+		c, _ := m.selected()
+		lines = m.details.view(p, s, c, m.logLinesOf(c, w-4), w, h)
 	case onDrift:
-		lines = m.driftView(w, h)
+		lines = m.drift.view(p, s, w, h)
 	case onLogs:
-		lines = m.logsView(w, h)
+		lines = m.logs.view(p, w, h)
 	case onDoctor:
-		lines = m.doctorView(w, h)
+		lines = m.doctor.view(p, w, h)
 	default:
-		lines = m.dashboardView(w, h)
+		lines = m.dashboard.view(p, s, dashboardRoom{s.causes(p, w), s.nextLines(p, w-4), m.keyLines(w - 4)}, w, h)
 	}
 	for len(lines) < h {
 		lines = append(lines, "")
@@ -124,54 +119,41 @@ func (m *model) body(w, h int) []string {
 	return lines[:h]
 }
 
-// overlaid puts what is on top over a frame.
+// keyLines are what can be pressed on the dashboard now, for a terminal that has room to say so.
+func (m *model) keyLines(w int) (out []string) {
+	p := m.page()
+	for _, b := range m.keys {
+		if b.in&onDashboard != 0 && !b.move && len(b.keys) > 0 && b.reason(m) == "" {
+			out = append(out, widget.Fit(p.keyLine(b.firstKey(), 11, b, ""), w))
+		}
+	}
+	return out
+}
+
+// overlaid draws what is on top of a frame.
 func (m *model) overlaid(lines []string) []string {
-	w, h := min(m.w-4, 76), m.h-4
+	p, w, h := m.page(), min(m.w-4, 76), m.h-4
 	switch {
 	case m.failure != nil:
-		title := m.theme.Bad.Render("✗ " + m.failure.what + " failed")
-		return m.over(lines, title, w, m.failure.view(m, w-4, h-2))
+		return p.Over(lines, m.w, p.Bad.Render("✗ "+m.failure.what+" failed"), w, m.failure.view(p, w-4, h-2))
 	case m.dialog != nil:
 		w = min(w, 64)
-		title := m.theme.Title.Render(m.dialog.Title)
+		title := p.Title.Render(m.dialog.Title)
 		if m.dialog.Typed() {
-			title = m.theme.Bad.Render("! " + m.dialog.Title)
+			title = p.Bad.Render("! " + m.dialog.Title)
 		}
-		return m.over(lines, title, w, m.dialog.View(m.theme, w-4, len(lines)-2))
+		return p.Over(lines, m.w, title, w, m.dialog.View(p.Theme, w-4, len(lines)-2))
 	case m.finder != nil:
 		w, h = min(m.w-4, 96), min(h, 26)
 		title := "keys"
 		if m.finder.palette {
 			title, h = "command", min(h, 14)
 		}
-		inside := m.finder.view(m, w-4, h-2)
+		inside := m.finder.view(p, m.offers(), w-4, h-2)
 		for len(inside) < h-2 {
 			inside = append(inside, "")
 		}
-		return m.over(lines, m.theme.Title.Render(title), w, inside)
-	}
-	return lines
-}
-
-// over draws a panel in the middle of a frame whose rest steps back.
-func (m *model) over(lines []string, title string, w int, inside []string) []string {
-	h := min(len(inside)+2, len(lines))
-	top, left := (len(lines)-h)/2, (m.w-w)/2
-	box := m.theme.Panel(title, w, h, inside)
-	left, w = left-1, w+2 // a cell of air at both sides
-	const readable = 16   // cells: what shows of a line beside the panel, where it is less, is splinters
-	for i, line := range lines {
-		back := widget.Fit(ansi.Strip(line), m.w)
-		if i < top || i >= top+len(box) {
-			if i < len(lines)-1 { // the last says what a key has done
-				lines[i] = m.theme.Dim.Render(back)
-			}
-			continue
-		}
-		if left < readable {
-			back = strings.Repeat(" ", m.w)
-		}
-		lines[i] = m.theme.Dim.Render(ansi.Cut(back, 0, left)) + " " + box[i-top] + " " + m.theme.Dim.Render(ansi.Cut(back, left+w, m.w))
+		return p.Over(lines, m.w, p.Title.Render(title), w, inside)
 	}
 	return lines
 }

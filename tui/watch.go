@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -15,95 +13,95 @@ import (
 	"hermes-box/ops"
 )
 
-// others is what another process does to the box at this moment; nil if none does anything.
-func (m *model) others() *ops.Underway {
-	if u := m.status().Underway; u != nil && u.Running && u.PID != os.Getpid() {
-		return u
-	}
-	return nil
-}
-
-// watching is whether the operation on the screen is that of another process, and goes on.
+// watching tells whether the operation on the screen is one of another process, and goes on.
 func (m *model) watching() bool { return m.op != nil && m.op.watched && !m.op.ended }
 
-// watch shows the operation of another process, by the events it writes into its log. It is looked at only as long as
-// it is on the screen; nothing here can cancel it.
+// watch shows the operation of another process, by the events that it writes into its log. It is followed only as long
+// as it is on the screen; nothing here can cancel it.
 func (m *model) watch(u *ops.Underway) tea.Cmd {
 	if !m.tasks.begin() {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(m.ctx)
-	o := &operation{verb: verbOf(u.Operation), box: m.name(), begun: u.Started, watched: true, cancel: cancel,
+	o := &operation{verb: verbOf(u.Operation), box: m.name(), begun: u.Started, watched: true, pid: u.PID, stop: cancel,
 		feed: newFeed(mergeEvents), done: make(chan struct{})}
-	m.op = o
 	m.show(onOperation)
+	m.op = o
 	go func() {
 		defer m.tasks.wg.Done()
 		defer cancel()
-		w := &eventReader{since: u.Started, push: o.feed.push, ended: cancel}
-		err := m.box.Logs(ctx, "operations", logLines, true, w)
-		if !w.finished && m.ctx.Err() == nil { // it went away between two looks: its last words are there all the same
-			w.push, w.rest = func(ops.Event) {}, nil
-			err = errors.Join(err, m.box.Logs(m.ctx, "operations", logLines, false, w))
-		}
-		switch {
-		case w.finished && w.failed == "":
-			err = nil
-		case w.finished:
-			err = errors.New(w.failed)
-		case err == nil || errors.Is(err, context.Canceled):
-			err = fmt.Errorf("%s was cut off: its process (pid %d) is gone", u.Operation, u.PID)
-		}
-		o.outcomeErr = err
-		o.feed.end(err)
+		o.outcomeErr = followEvents(ctx, m.worker, u, o.feed.push)
+		o.feed.end(o.outcomeErr)
 		close(o.done)
 	}()
-	return tea.Batch(m.listen(), m.pulse())
+	return tea.Batch(o.listen(), o.startPulse(m.worker))
 }
 
-// verbOf is the verb of an operation that another process does; it may be one that is not done from here.
-func verbOf(name string) verb {
-	all := verbs()
-	if i := slices.IndexFunc(all, func(v verb) bool { return v.id == name }); i >= 0 {
-		return all[i]
+// followEvents hands on the events of an operation of another process until it has ended or ctx ends, and returns its
+// outcome.
+func followEvents(ctx context.Context, w *worker, u *ops.Underway, push func(ops.Event)) error {
+	ctx, ended := context.WithCancel(ctx)
+	defer ended()
+	r := &eventReader{of: u, push: push, ended: ended}
+	err := w.box.Logs(ctx, "operations", logLines, true, r)
+	if !r.over && w.ctx.Err() == nil { // it may have ended between two reads: its last events are in the file
+		last := &eventReader{of: u, push: func(ops.Event) {}, ended: func() {}}
+		err = errors.Join(err, w.box.Logs(w.ctx, "operations", logLines, false, last))
+		r.finished, r.failed = last.finished, last.failed
 	}
-	return verb{binding: binding{id: name}, done: name + " is finished"}
-}
-
-// unwatch ends looking at an operation that has left the screen, or whose process is gone.
-func (m *model) unwatch() {
-	if m.watching() {
-		m.op.cancel()
+	switch {
+	case r.finished && r.failed == "":
+		return nil
+	case r.finished:
+		return errors.New(r.failed)
+	case r.over && r.planned.IsZero():
+		return fmt.Errorf("%s has ended, and another operation has begun", u.Operation)
+	case err == nil || errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s was cut off: its process (pid %d) is gone", u.Operation, u.PID)
 	}
+	return err
 }
 
-// eventReader makes events of the lines of a log, as far as they are of this operation and not of one before it.
+// eventReader reads the events of one operation from a log that may also hold those of others, before and after it.
 type eventReader struct {
-	since    time.Time
-	push     func(ops.Event)
-	ended    func() // called at its last event
-	rest     []byte
+	of    *ops.Underway
+	push  func(ops.Event)
+	ended func() // called when the operation is over
+	rest  []byte
+
+	planned  time.Time // when its plan was made
+	over     bool      // it has finished, or another operation has begun
 	finished bool
-	failed   string // what its last event says
+	failed   string // its error, once it has finished
 }
 
-func (w *eventReader) Write(p []byte) (int, error) {
-	w.rest = append(w.rest, p...)
+func (r *eventReader) Write(p []byte) (int, error) {
+	r.rest = append(r.rest, p...)
 	for {
-		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
+		line, rest, ok := bytes.Cut(r.rest, []byte("\n"))
 		if !ok {
 			return len(p), nil
 		}
-		w.rest = rest
+		r.rest = rest
 		var e ops.Event
-		if json.Unmarshal(line, &e) != nil || e.Time.Before(w.since) || w.finished {
-			continue
+		if json.Unmarshal(line, &e) == nil && !r.over && !e.Time.Before(r.of.Started) {
+			r.take(e)
 		}
-		if e.Kind == ops.Finished {
-			w.finished, w.failed = true, e.Error
-			w.ended()
-			continue
-		}
-		w.push(e)
+	}
+}
+
+func (r *eventReader) take(e ops.Event) {
+	switch another := e.Operation != r.of.Operation || e.Kind == ops.Planned && !r.planned.IsZero(); {
+	case another:
+		r.over = true
+		r.ended()
+	case e.Kind == ops.Finished:
+		r.over, r.finished, r.failed = true, true, e.Error
+		r.ended()
+	case e.Kind == ops.Planned:
+		r.planned = e.Time
+		r.push(e)
+	default:
+		r.push(e)
 	}
 }

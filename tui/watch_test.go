@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hermes-box/ops"
+	"hermes-box/tui/widget"
 )
 
 // underwayElsewhere is a box that another process is making, with the log that it has written so far.
@@ -27,16 +28,16 @@ func underwayElsewhere(t *testing.T, events ...ops.Event) *fake {
 }
 
 func TestWatchAnotherProcess(t *testing.T) {
-	plan := ops.Event{Time: noon, Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}}}
-	started := ops.Event{Time: noon, Kind: ops.Started, Step: "vm", Title: "make the VM"}
-	done := ops.Event{Time: noon, Kind: ops.Done, Step: "vm", Title: "make the VM", Seconds: 2}
+	plan := ops.Event{Operation: "create", Time: noon, Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}}}
+	started := ops.Event{Operation: "create", Time: noon, Kind: ops.Started, Step: "vm", Title: "make the VM"}
+	done := ops.Event{Operation: "create", Time: noon, Kind: ops.Done, Step: "vm", Title: "make the VM", Seconds: 2}
 	for _, c := range []struct {
 		name   string
 		events []ops.Event
 		want   []string
 	}{
-		{"well", []ops.Event{plan, started, done, {Time: noon, Kind: ops.Finished}}, []string{"create done", "✓ make the VM", "main is ready"}},
-		{"badly", []ops.Event{plan, started, {Time: noon, Kind: ops.Failed, Step: "vm", Error: "no room"}, {Time: noon, Kind: ops.Finished, Error: "no room is left"}},
+		{"well", []ops.Event{plan, started, done, {Operation: "create", Time: noon, Kind: ops.Finished}}, []string{"create done", "✓ make the VM", "main is ready"}},
+		{"badly", []ops.Event{plan, started, {Operation: "create", Time: noon, Kind: ops.Failed, Step: "vm", Error: "no room"}, {Operation: "create", Time: noon, Kind: ops.Finished, Error: "no room is left"}},
 			[]string{"create failed", "✗ make the VM", "no room is left"}},
 		{"killed", []ops.Event{plan, started}, []string{"create failed", "create was cut off: its process (pid 4194304) is gone"}},
 	} {
@@ -47,7 +48,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 				t.Errorf("it does not say that there is something to watch:\n%s", s)
 			}
 			press(m, "o")
-			if m.view != onOperation || m.running() {
+			if m.view != onOperation || (m.own != nil) {
 				t.Fatal("o does not show it, or takes it for its own")
 			}
 			if press(m, "x"); m.dialog != nil || !strings.Contains(m.note, "ctrl-c there") {
@@ -80,4 +81,40 @@ func TestWatchIsLeft(t *testing.T) {
 		t.Error("q asks, or does not leave")
 	}
 	m.tasks.wait(time.Second)
+}
+
+// A stop and a start that follow each other elsewhere are two operations: the one on the screen ends as it ended, and o
+// then shows the other.
+func TestWatchOneOfTwoOperations(t *testing.T) {
+	event := func(operation string, kind ops.Kind, steps ...ops.StepInfo) ops.Event {
+		at := map[string]time.Time{"stop": noon, "start": noon.Add(time.Minute)}[operation]
+		return ops.Event{Operation: operation, Time: at, Kind: kind, Steps: steps}
+	}
+	halt, boot := ops.StepInfo{ID: "halt", Title: "stop the VM"}, ops.StepInfo{ID: "boot", Title: "boot the VM"}
+	finished := []ops.Event{event("stop", ops.Planned, halt), event("stop", ops.Finished), event("start", ops.Planned, boot)}
+	killed := []ops.Event{event("stop", ops.Planned, halt), event("start", ops.Planned, boot)}
+	missed := []ops.Event{event("start", ops.Planned, boot)}
+	for want, events := range map[string][]ops.Event{"main is stopped": finished, "stop was cut off": killed, "stop has ended, and another operation has begun": missed} {
+		f := underwayElsewhere(t, events...)
+		f.known.Ready = true
+		f.known.Status.Underway.Operation = "stop"
+		m := on(f)
+		press(m, "o")
+		settle(t, m)
+		s := screen(m)
+		if !strings.Contains(s, want) || strings.Contains(s, boot.Title) {
+			t.Errorf("not %q, or steps of the start:\n%s", want, s)
+		}
+		first := m.op
+		f.known.Status.Underway = &ops.Underway{Operation: "start", Running: true, PID: 1 << 22, Started: noon.Add(time.Minute)}
+		m.op.grace = widget.Grace{}
+		press(m, "o")
+		if m.op == first || m.op == nil || m.op.verb.name != "start" {
+			t.Fatalf("o does not show the start: %+v", m.op)
+		}
+		settle(t, m)
+		if s := screen(m); strings.Contains(s, halt.Title) || !strings.Contains(s, boot.Title) {
+			t.Errorf("not the steps of the start alone:\n%s", s)
+		}
+	}
 }

@@ -19,8 +19,10 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 	}
 	for name, wants := range map[string][]string{
 		layout.HermesUnit: {"ConditionPathExists=" + hermesStart + "\n", "ExecStart=" + hermesStart + " \\\n    gateway run",
-			"EnvironmentFile=-" + layout.EnvironmentFile, "User=" + layout.AgentUser, "WorkingDirectory=" + layout.Workspace},
-		"hermes-dashboard.service": {"ConditionPathExists=" + hermesStart + "\n", "EnvironmentFile=" + layout.Ports,
+			"EnvironmentFile=-" + layout.EnvironmentFile, "User=" + layout.AgentUser, "WorkingDirectory=" + layout.Workspace,
+			// Without it Hermes fetches a scanner that the lock does not pin.
+			"Environment=TIRITH_ENABLED=false\n"},
+		"hermes-dashboard.service": {"Environment=TIRITH_ENABLED=false\n", "ConditionPathExists=" + hermesStart + "\n", "EnvironmentFile=" + layout.Ports,
 			"--host 127.0.0.1 --port ${DASHBOARD_PORT}"},
 		layout.ExecutorUnit: {"ConditionPathExists=" + layout.ExecutorImage + "\n", "EnvironmentFile=" + layout.ExecutorImage, "EnvironmentFile=" + layout.Ports,
 			"--env-file " + layout.ExecutorToken, "--volume " + layout.ExecutorData + ":/data", "--publish 127.0.0.1:${EXECUTOR_PORT}:4788",

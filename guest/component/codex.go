@@ -24,13 +24,27 @@ var codexHome = durable.Dir{Path: layout.CodexHome, UID: layout.AgentID, Mode: 0
 
 func (Codex) StateDirs() []durable.Dir { return []durable.Dir{codexHome} }
 
-// codexConfig is written once. Logins go to a file, because the box has no keyring.
-const codexConfig = `check_for_update_on_startup = false
+// codexConfig has the settings of every user's Codex in the box. Codex reads it below the user's own config.toml, whose
+// lines win. The features table keeps its TUI from starting a daemon that copies Codex into CODEX_HOME and updates it there;
+// logins go to a file, because the box has no keyring.
+const codexConfig = `# Written by hermes-box. Put your own settings into ~/.codex/config.toml.
+check_for_update_on_startup = false
 cli_auth_credentials_store = "file"
+
+[features]
+daemon_auto_start = false
 `
 
+// Prepare writes the system-wide configuration of Codex.
 func (Codex) Prepare(_ context.Context, env Env) error {
-	return env.Seed(codexHome, "config.toml", []byte(codexConfig), 0o600, env.Machine)
+	path := env.Path(layout.CodexConfig)
+	if old, err := os.ReadFile(path); err == nil && string(old) == codexConfig {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return env.Write(path, []byte(codexConfig), 0o644)
 }
 
 func (Codex) Stage(ctx context.Context, env Env, c protocol.Component, dir string) error {

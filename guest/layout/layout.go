@@ -64,6 +64,9 @@ const (
 	ExecutorImage = Current + "/executor/executor.env" // EXECUTOR_IMAGE=<tag>, for the unit
 )
 
+// CodexConfig is the system-wide configuration of Codex.
+const CodexConfig = "/etc/codex/config.toml"
+
 // Units. Those of a component have ConditionPathExists= for a file of its release, so that the unit of a component that
 // is not applied stays inactive instead of failing. The recovery unit runs before both.
 const (

@@ -127,13 +127,9 @@ func (e *Error) Error() string { return e.Message }
 
 // Hello is the handshake.
 type Hello struct {
-	Protocol     int      `json:"protocol"`
-	Helper       string   `json:"helper"` // sha256:<hex> of the running executable
-	Arch         string   `json:"arch"`
-	BootID       string   `json:"boot_id"`
-	Bootstrapped bool     `json:"bootstrapped"`
-	DataUUID     string   `json:"data_uuid,omitempty"` // of the mounted /data
-	Objects      []string `json:"objects"`             // digests already received and whole
+	Protocol int      `json:"protocol"`
+	Helper   string   `json:"helper"`  // sha256:<hex> of the running executable
+	Objects  []string `json:"objects"` // digests of the objects it has
 }
 
 // Received answers VerbReceive. Each entry of the tar on stdin is a regular file named "sha256/<hex>" or
@@ -318,6 +314,7 @@ const (
 	Starting      = "starting" // its service has been told to run and has not had the time yet to work
 	Stopped       = "stopped"
 	FailedState   = "failed"
+	Unknown       = "unknown" // it could not be asked
 )
 
 // ComponentStatus is what runs of a component, beside what is applied.

@@ -27,7 +27,7 @@ type verb struct {
 
 var verbs = map[string]verb{
 	protocol.VerbHello: asAnyone(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
-		return g.Hello(ctx)
+		return g.Hello()
 	}),
 	protocol.VerbStatus: asAnyone(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Status(ctx)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"hermes-box/internal/spell"
 )
 
 // Map is a mapping being read. Asking for a key makes it a known one; keys that are never asked for are problems.
@@ -34,7 +36,7 @@ func readMap(e *Error, n *yaml.Node, path string, read func(*Map)) {
 		}
 		found := "an unknown key"
 		if len(e.Problems) < kept {
-			if meant := nearest(key, m.asked); meant != "" {
+			if meant := spell.Nearest(key, m.asked); meant != "" {
 				found += ", did you mean " + meant + "?"
 			}
 		}

@@ -174,16 +174,6 @@ func TestManyUnknownKeysAreQuick(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"cpus", "memory", "root_disk", "data_disk", "executor", "name"}
-	for key, want := range map[string]string{"cpu": "cpus", "CPUS": "cpus", "mem": "memory", "memroy": "memory", "root-disk": "root_disk", "disk": "",
-		"exeuctor": "executor", "nmae": "name", "nome": "name", "": "", "x": "", "swap": "", strings.Repeat("x", 1000): ""} {
-		if got := nearest(key, known); got != want {
-			t.Errorf("%.20q: %q, want %q", key, got, want)
-		}
-	}
-}
-
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"word: a\n", "map: {inner: x}\nlist: [{n: 1}]", "a: &b [*b]", "? {a: b}\n: c", "--- |\n x\n...\n--- y", "\"\\x00\": 1"} {
 		f.Add([]byte(s))

@@ -18,7 +18,7 @@ import (
 // services are the units that answer on a port, and the line of ports.env that names it.
 var services = []struct{ unit, variable string }{
 	{"executor.service", "EXECUTOR_PORT"},
-	{"hermes.service", "DASHBOARD_PORT"}, // its dashboard comes and goes with it
+	{dashboardUnit, "DASHBOARD_PORT"},
 }
 
 // Listening are the ports of guest loopback on which something answers now, each with what answers there.
@@ -79,14 +79,14 @@ func (s *Machine) ask(method, address string, header map[string]string, body []b
 	}
 	unit := "executor.service"
 	if u.Path == "/api/status" {
-		unit = "hermes.service"
+		unit = dashboardUnit
 	}
 	status, answer := s.answer(unit, method, u.Path, header["Authorization"], body)
 	return status, answer, nil
 }
 
 func (s *Machine) answer(unit, method, path, authorization string, body []byte) (int, []byte) {
-	if unit == "hermes.service" {
+	if unit == dashboardUnit {
 		if path == "/api/status" {
 			return http.StatusOK, []byte(`{"status":"ok","gateway":"running"}`)
 		}

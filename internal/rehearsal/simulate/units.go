@@ -17,6 +17,9 @@ var conditions = map[string]string{
 	"executor.service":         "/opt/hermes-box/current/executor/executor.env",
 }
 
+// dashboardUnit is started and stopped with hermes.service.
+const dashboardUnit = "hermes-dashboard.service"
+
 // ReloadUnits does nothing but count.
 func (s *Machine) ReloadUnits(context.Context) error {
 	return s.change("reload", func(*state) error { return nil })
@@ -89,10 +92,13 @@ func (s *Machine) start(st *state, name string, again bool) error {
 	}
 	st.Units[name] = u
 	s.note(name, "%s", map[string]string{"active": "started", "failed": "ended with status 1", "inactive": "not started: it is not installed"}[u.Active])
-	if name == "hermes.service" && u.Active == "active" {
-		return s.gateway("running")
+	if name != "hermes.service" {
+		return nil
 	}
-	return nil
+	if err := s.start(st, dashboardUnit, again); err != nil || u.Active != "active" {
+		return err
+	}
+	return s.gateway("running")
 }
 
 func (s *Machine) stop(st *state, name string) error {
@@ -103,10 +109,13 @@ func (s *Machine) stop(st *state, name string) error {
 	if running {
 		s.note(name, "stopped")
 	}
-	if name == "hermes.service" && running {
-		return s.gateway("stopped")
+	if name != "hermes.service" {
+		return nil
 	}
-	return nil
+	if err := s.stop(st, dashboardUnit); err != nil || !running {
+		return err
+	}
+	return s.gateway("stopped")
 }
 
 // gateway writes what the gateway of Hermes tells of itself.

@@ -1,19 +1,21 @@
-package strictyaml
+// Package spell finds the word that a misspelt one was meant to be.
+package spell
 
 import "strings"
 
-// nearest returns the known key that a misspelt one was most likely meant to be, or "". Two edits are a misspelling in a
-// word of five letters or more, one in a shorter word; the beginning of a key is taken for that key.
-func nearest(key string, known []string) string {
+// Nearest returns the known word that a misspelt one was most likely meant to be, or "". Two edits are a misspelling in a
+// word of five letters or more, one in a shorter word; three letters or more that a known word begins with are one too.
+// Upper case, and dashes where a known word has underscores, count as nothing.
+func Nearest(misspelt string, known []string) string {
 	const longest = 40
-	word := strings.ReplaceAll(strings.ToLower(key), "-", "_")
+	word := same(misspelt)
 	if word == "" || len(word) > longest {
 		return ""
 	}
 	best, least := "", 3
 	for _, k := range known {
-		d := edits(word, k)
-		if len(word) > 2 && strings.HasPrefix(k, word) {
+		d := edits(word, same(k))
+		if len(word) > 2 && strings.HasPrefix(same(k), word) {
 			d = min(d, 1)
 		}
 		if d < least && (d < 2 || len(word) > 4) {
@@ -22,6 +24,9 @@ func nearest(key string, known []string) string {
 	}
 	return best
 }
+
+// same is a word without what counts as nothing.
+func same(word string) string { return strings.ReplaceAll(strings.ToLower(word), "-", "_") }
 
 // edits counts the letters to insert, remove, replace or swap with their neighbour that make a into b.
 func edits(a, b string) int {

@@ -3,15 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hermes-box/guest/protocol"
-	"hermes-box/internal/sanitize"
 	"hermes-box/ops"
-	"hermes-box/ops/fault"
 	"hermes-box/tui"
 	"hermes-box/tui/widget"
 )
@@ -57,7 +54,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("%s %s", p.yellow("!"), st.LockError)
 	}
 	if st.Seen != nil {
-		p.line("%s", p.dim("as last seen "+age(now.Sub(*st.Seen))+" ago:"))
+		p.line("%s", p.dim("as last seen "+ago(*st.Seen, now)+":"))
 	}
 	if st.State == "absent" && st.Guest == nil && st.Underway == nil {
 		p.line("hermes-box create makes it")
@@ -81,6 +78,30 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	if st.State != "absent" {
 		p.line("  ports  executor %d   dashboard %d", st.Ports.Executor, st.Ports.Dashboard)
 	}
+	if skew := ops.SkewText(time.Duration(st.Skew * float64(time.Second))); skew != "" {
+		p.line("%s the clock of the box is %s this machine's", p.yellow("!"), skew)
+		p.line("  %s", p.dim("→ "+ops.ClockRepair))
+	}
+	for _, port := range st.Forwards {
+		if portMatters(st, port) {
+			p.line("%s %s", p.yellow("!"), port.Problem())
+			p.line("  %s", p.dim("→ "+port.Repair()))
+		}
+	}
+}
+
+// portMatters tells whether the problem of a port is news: of a box that is off only one that the next start would have,
+// of one that comes up none that the components tell already.
+func portMatters(st *ops.Status, port ops.Port) bool {
+	switch port.State {
+	case ops.PortTaken:
+		return true
+	case ops.PortNotForwarded:
+		return st.Live
+	case ops.PortNotListening:
+		return st.Live && st.State == "running"
+	}
+	return false
 }
 
 // components is the list at the end of create.
@@ -112,7 +133,17 @@ func usage(u protocol.Usage) string {
 	return fmt.Sprintf("%.1f/%.1f GiB", float64(u.Used)/(1<<30), float64(u.Total)/(1<<30))
 }
 
+// ago says when something was seen. A time in the future is told as one: a clock has been set back since.
+func ago(at, now time.Time) string {
+	if at.After(now.Add(time.Second)) {
+		return "at " + at.Local().Format(time.DateTime) + ", which this machine's clock has yet to reach"
+	}
+	return age(now.Sub(at)) + " ago"
+}
+
+// age writes a duration in its two largest units; one below zero is none.
 func age(d time.Duration) string {
+	d = max(d, 0)
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))
@@ -122,62 +153,4 @@ func age(d time.Duration) string {
 		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
-}
-
-func (a *app) doctor() *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", GroupID: "look", Args: cobra.NoArgs,
-		Short: "check this machine and the box, with evidence and repairs",
-		Long:  "Check this machine and the box. Nothing is changed. Each check tells what was found; each failure also what\nto type. The exit status is 0 only if every check could be made and none failed: what could not be looked at\nis not known to be good.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.lookAtBox()
-			if err != nil {
-				return err
-			}
-			s := style{a.colored(a.stdout)}
-			seen := func() {}
-			d := b.Doctor(cmd.Context(), func(c ops.Check) {
-				seen()
-				if seen = func() {}; c.Verdict == ops.Looking {
-					seen = a.meanwhile("looking at: " + c.Title)
-				} else if sanitize.Value(&c); !a.json {
-					fmt.Fprint(a.stdout, a.typed(checkText(s, c)))
-				}
-			})
-			if err := cmd.Context().Err(); err != nil {
-				return err
-			}
-			if d.Failed+d.Unknown > 0 {
-				return fault.New(fault.HealthFailed, "%s", verdict(d)).Hint("the repair stands under each of them").
-					Detail("checks", d.Checks).Detail("failed", d.Failed).Detail("unknown", d.Unknown)
-			}
-			return a.result("doctor", d, func(*printer) {})
-		},
-	}
-}
-
-// verdict counts what is not well: what was found bad apart from what could not be looked at.
-func verdict(d *ops.Diagnosis) string {
-	var parts []string
-	if d.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", d.Failed))
-	}
-	if d.Unknown > 0 {
-		parts = append(parts, fmt.Sprintf("%d could not be looked at", d.Unknown))
-	}
-	all := "1 check"
-	if n := len(d.Checks); n != 1 {
-		all = fmt.Sprintf("%d checks", n)
-	}
-	return all + ": " + strings.Join(parts, ", ")
-}
-
-func checkText(s style, c ops.Check) string {
-	sign := tui.SignOfVerdict(c.Verdict)
-	glyph := s.sign(sign) + strings.Repeat(" ", len("unknown")-len(sign.Word))
-	text := fmt.Sprintf("%s %-24s %s\n", glyph, c.Title, c.Evidence)
-	if c.Repair != "" && c.Verdict != ops.Pass {
-		text += strings.Repeat(" ", 35) + s.dim("→ "+c.Repair) + "\n"
-	}
-	return text
 }

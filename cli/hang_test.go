@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patienceVariable is how long the verbs of a test wait for a limactl that does not answer.
+const patienceVariable = "HERMES_BOX_CLI_TEST_PATIENCE"
+
+// A limactl that hangs, or says one byte at a time, holds up no verb for longer than it has patience in all, however often
+// it asks; the hint is the command that hangs. A doctor once took a minute and a half.
+func TestHangingLimactlHasOneDeadline(t *testing.T) {
+	for name, hang := range map[string]string{
+		"hangs":   "exec sleep 600",
+		"dribble": "while :; do printf x; sleep 0.2; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.finished()
+			m.write("stuck limactl", []byte("#!/bin/sh\ncase \"$*\" in\n*list*) "+hang+" ;;\nesac\nexec "+m.limactl+" \"$@\"\n"))
+			stuck := filepath.Join(m.dir, "stuck limactl")
+			if err := os.Chmod(stuck, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{{"doctor"}, {"start"}, {"stop"}, {"destroy", "--force"}} {
+				c := m.cmd("", args...)
+				c.Env = append(c.Env, "HERMES_BOX_LIMACTL="+stuck, patienceVariable+"=2s")
+				var out bytes.Buffer
+				c.Stdout, c.Stderr = &out, &out
+				begun := time.Now()
+				err := c.Run()
+				if took := time.Since(begun); took > 15*time.Second { // each question alone may take 20 s
+					t.Errorf("%v took %v", args, took)
+				}
+				if err == nil || !strings.Contains(out.String(), "no answer in 2s") || !strings.Contains(out.String(), "LIMA_HOME="+m.lima()+" '"+stuck+"' ") {
+					t.Errorf("%v: %v: %s", args, err, out.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"testing"
+	"time"
+)
+
+// No duration is below zero: a clock that was set back once made "as last seen -3599s ago".
+func TestDurations(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{
+		{now, "0s ago"},
+		{now.Add(500 * time.Millisecond), "0s ago"},
+		{now.Add(-90 * time.Minute), "1h 30m ago"},
+		{now.Add(-50 * time.Hour), "2d 2h ago"},
+		{now.Add(time.Hour), "at " + now.Add(time.Hour).Local().Format(time.DateTime) + ", which this machine's clock has yet to reach"},
+	} {
+		if got := ago(c.at, now); got != c.want {
+			t.Errorf("%v: %s, want %s", c.at, got, c.want)
+		}
+	}
+	if got := age(-time.Minute) + seconds(-5); got != "0s0.0s" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,126 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
+)
+
+// stoppedThenStarted is a dashboard of a stopped box whose terminal has lost the focus, after which another process has
+// started the box.
+func stoppedThenStarted(t *testing.T) (*model, *fake) {
+	t.Helper()
+	f := withStatus(off("stopped"))
+	m := on(f)
+	m.update(tea.BlurMsg{})
+	f.known.Status = off("running")
+	f.status = func(context.Context) (*ops.Status, error) { return runningStatus(), nil }
+	if s := screen(m); !strings.Contains(s, "○ stopped") {
+		t.Fatal(s)
+	}
+	return m, f
+}
+
+// A terminal that tells that it has lost the focus need not tell that it has it again: a key proves that somebody looks,
+// and so do a paste and the mouse.
+func TestAKeyProvesFocus(t *testing.T) {
+	for name, msg := range map[string]tea.Msg{"key": key("j"), "paste": tea.PasteMsg{Content: "x"}, "mouse": tea.MouseWheelMsg{Button: tea.MouseWheelDown}} {
+		m, _ := stoppedThenStarted(t)
+		drain(m, m.update(msg))
+		if s := screen(m); strings.Contains(s, "stopped") || !strings.Contains(s, "● running") || !strings.Contains(s, "up 3d 4h") {
+			t.Errorf("%s:\n%s", name, s)
+		}
+	}
+}
+
+// Without the focus the host's files are read all the same: a box that was started elsewhere is not shown as stopped for
+// ever, and what was seen of it before carries its age. The box itself is not asked.
+func TestUnfocusedIsNotStaleForEver(t *testing.T) {
+	m, f := stoppedThenStarted(t)
+	n := len(f.asked)
+	drain(m, m.update(tickMsg{m.poll.turn}))
+	if s := screen(m); !strings.Contains(s, "● running") || !strings.Contains(s, "as seen 3h ago") || strings.Contains(s, "○ stopped") {
+		t.Error(s)
+	}
+	if len(f.asked) != n {
+		t.Errorf("the box was asked: %v", f.asked[n:])
+	}
+}
+
+// What was true when it was asked grows old while nobody asks: the uptime goes on, and the rest carries its age.
+func TestUnfocusedGrowsOld(t *testing.T) {
+	m := on(withStatus(runningStatus()))
+	m.update(tea.BlurMsg{})
+	m.now = func() time.Time { return noon.Add(2 * time.Hour) }
+	m.update(tickMsg{m.poll.turn})
+	if s := screen(m); !strings.Contains(s, "up 3d 6h") || !strings.Contains(s, "as seen 2h ago") {
+		t.Error(s)
+	}
+}
+
+// A key acts on what is true when it is pressed, not on what was true when the box was last asked.
+func TestKeysActOnWhatIsNow(t *testing.T) {
+	for _, blurred := range []bool{true, false} {
+		f := withStatus(off("stopped"))
+		m := on(f)
+		m.poll.blurred = blurred
+		elsewhere := *off("stopped")
+		elsewhere.Underway = &ops.Underway{Operation: "start", Running: true, PID: 1 << 22, Started: noon}
+		f.known.Status = &elsewhere
+		press(m, "o")
+		if m.view != onOperation || m.op == nil || !m.op.watched {
+			t.Errorf("blurred %v: o does not find the start that is under way: %s", blurred, m.note)
+		}
+		if m.op != nil {
+			m.op.stop()
+		}
+		m.tasks.wait(time.Second)
+	}
+}
+
+// A stop elsewhere is no failure of the box, whatever its services say meanwhile.
+func TestStopElsewhereIsNotDegraded(t *testing.T) {
+	st := runningStatus()
+	st.State = "degraded"
+	st.Underway = &ops.Underway{Operation: "stop", Running: true, PID: 1 << 22, Started: noon}
+	if s := screen(on(withStatus(st))); strings.Contains(s, "✗ degraded") || !strings.Contains(s, "◌ stop under way") {
+		t.Error(s)
+	}
+}
+
+// Behind one's own start the components are as its events tell, and not stopped: nobody has asked them yet.
+func TestComponentsDuringAStart(t *testing.T) {
+	f := withStatus(off("stopped"))
+	end := held(f)
+	m := on(f)
+	press(m, "s", "esc")
+	if s := screen(m); strings.Contains(s, "○ stopped") || !strings.Contains(s, "○ was healthy") {
+		t.Errorf("not asked yet:\n%s", s)
+	}
+	m.own.apply(ops.Event{Kind: ops.Phase, Step: "boot", Component: "node", Phase: protocol.PhaseHealth, State: protocol.Healthy})
+	if s := screen(m); !strings.Contains(s, "✓ healthy") {
+		t.Errorf("node is healthy:\n%s", s)
+	}
+	end <- nil
+	settle(t, m)
+}
+
+// An answer to a question from before the box changed says nothing of now.
+func TestAnswersFromBeforeAreDropped(t *testing.T) {
+	m := on(withStatus(off("stopped")))
+	asked := noon.Add(time.Second)
+	m.now = func() time.Time { return noon.Add(2 * time.Second) }
+	k := m.known
+	k.Status = off("running")
+	m.update(knownMsg{k})
+	m.update(statusMsg{status: off("stopped"), asked: asked, at: m.now()})
+	if s := screen(m); strings.Contains(s, "○ stopped") {
+		t.Error(s)
+	}
+}

@@ -1,0 +1,146 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/ops"
+	"hermes-box/tui/widget"
+)
+
+// stepState is how far a step of a plan is.
+type stepState int
+
+const (
+	stepPending stepState = iota
+	stepRunning
+	stepDone
+	stepFailed
+	stepStuck // it could not be undone
+	stepCanceled
+	stepUndoing
+	stepUndone
+)
+
+// step is a row of the plan.
+type step struct {
+	ops.StepInfo
+	state       stepState
+	begun       time.Time
+	took        time.Duration
+	done, total int64
+	rate        float64 // bytes a second, smoothed
+	moved       time.Time
+	phases      ops.Phases
+	detail      string // what it does now, where it failed, or why it could not be undone
+}
+
+// bytes takes in how many bytes have moved, and smooths the rate over some seconds.
+func (s *step) bytes(e ops.Event) {
+	if dt := e.Time.Sub(s.moved).Seconds(); !s.moved.IsZero() && dt > 0 && e.Done > s.done {
+		now := float64(e.Done-s.done) / dt
+		if s.rate == 0 {
+			s.rate = now
+		} else {
+			weight := min(1, dt/3)
+			s.rate += (now - s.rate) * weight
+		}
+	}
+	s.done, s.total, s.moved = e.Done, e.Total, e.Time
+}
+
+// timeLeft is how long the rest takes at this rate; empty if that is not known.
+func (s *step) timeLeft() string {
+	if s.rate <= 0 || s.total <= s.done {
+		return ""
+	}
+	left := time.Duration(float64(s.total-s.done) / s.rate * float64(time.Second))
+	switch {
+	case left <= 0:
+		return ""
+	case left < 10*time.Second:
+		return fmt.Sprintf("%.0fs left", max(1, left.Seconds()))
+	}
+	return widget.Elapsed(left) + " left"
+}
+
+// line draws the step in w cells, its title in a column of titleW.
+func (s *step) line(p page, w, titleW int) string {
+	var mark, tail string
+	title := widget.Clean(s.Title)
+	room := w - titleW - 2
+	switch s.state {
+	case stepPending:
+		mark, title = p.Dim.Render("·"), p.Dim.Render(title)
+	case stepRunning:
+		mark, title = p.Info.Render("▸"), p.Title.Render(title)
+		tail = s.progress(p, room)
+	case stepDone:
+		mark, tail = p.Good.Render("✓"), p.Dim.Render(widget.Elapsed(s.took))
+	case stepFailed:
+		mark, tail = p.Bad.Render("✗"), p.Bad.Render("failed")+p.Dim.Render(" after "+widget.Elapsed(s.took))
+		if s.detail != "" {
+			tail = p.Bad.Render("failed") + p.Dim.Render(" at "+s.detail)
+		}
+		if ansi.StringWidth(tail) > room {
+			tail = p.Bad.Render(or(s.detail, "failed"))
+		}
+	case stepStuck:
+		mark, tail = p.Bad.Render("✗"), p.Bad.Render(s.detail)
+	case stepCanceled:
+		mark, tail = p.Warn.Render("–"), p.Warn.Render("canceled")+p.Dim.Render(" after "+widget.Elapsed(s.took))
+	case stepUndoing:
+		mark, tail = p.Warn.Render("↩"), p.Warn.Render("undoing")
+	case stepUndone:
+		mark, tail = p.Warn.Render("↩"), p.Dim.Render("undone")
+	}
+	return widget.Fit(mark+" "+widget.Fit(title, titleW)+tail, w)
+}
+
+// progress draws how far a running step is in w cells: bytes where they move, else what it does.
+func (s *step) progress(p page, w int) string {
+	took := widget.SoFar(p.now.Sub(s.begun))
+	if s.total <= 0 || s.done >= s.total {
+		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
+			return p.Dim.Render(text)
+		} else if s.detail != "" {
+			return p.Dim.Render(someOf(s.detail, w)) // a number that is cut off is worth nothing
+		}
+		return p.Dim.Render(took)
+	}
+	done, total := widget.Size(s.done), widget.Size(s.total)
+	if n, unit, _ := strings.Cut(done, " "); strings.HasSuffix(total, unit) {
+		done = n
+	}
+	text := done + " of " + total
+	if ansi.StringWidth(text+" · "+s.timeLeft()) > w {
+		text = fmt.Sprintf("%d %%", 100*s.done/s.total)
+	}
+	for _, more := range []string{s.timeLeft(), widget.Size(int64(s.rate)) + "/s"} { // the most useful that fits
+		if longer := text + " · " + more; s.rate > 0 && more != "" && ansi.StringWidth(longer) <= w {
+			text = longer
+		}
+	}
+	if free := w - ansi.StringWidth(text) - 1; free >= 6 {
+		return p.Gauge(s.done, s.total, min(free, 16), p.Info) + " " + p.Dim.Render(text)
+	}
+	return p.Dim.Render(widget.Fit(text, max(0, w)))
+}
+
+// someOf shortens a list to w cells: the first items and how many more there are.
+func someOf(list string, w int) string {
+	parts := strings.Split(list, ", ")
+	for n := len(parts); n > 0; n-- {
+		text := strings.Join(parts[:n], ", ")
+		if more := len(parts) - n; more > 0 {
+			text += fmt.Sprintf(" +%d", more)
+		}
+		if ansi.StringWidth(text) <= w {
+			return text
+		}
+	}
+	return list
+}
