@@ -38,8 +38,8 @@ type Config struct {
 
 // Command is one run of limactl or ssh, for the log. What went in on stdin is never part of it.
 type Command struct {
-	What     string   // what an ssh was for, such as a verb of the helper; empty for limactl
 	Args     []string // with the program
+	Inside   string   // of ssh: what ran in the instance, without its arguments
 	Duration time.Duration
 	Status   int // exit status; -1 if it did not start or was killed
 	Stderr   string

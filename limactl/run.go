@@ -85,7 +85,7 @@ func (c *Client) log(ctx context.Context, what string, cmd *exec.Cmd, begin time
 	if cmd.ProcessState != nil {
 		status = cmd.ProcessState.ExitCode()
 	}
-	c.config.Log(Command{What: what, Args: cmd.Args, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
+	c.config.Log(Command{Args: cmd.Args, Inside: what, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
 }
 
 // bounded keeps what is written to it, up to maxOutput; then it tells.

@@ -38,6 +38,7 @@ func (b *Box) ensureHelper(ctx context.Context) (*protocol.Hello, error) {
 	var stderr tail
 	err = b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{
 		Args:   []string{"sudo", "-n", "sh", "-c", putHelper, "sh", digest, protocol.HelperPath},
+		Name:   "put the helper",
 		Stdin:  bytes.NewReader(helper),
 		Stderr: &stderr,
 	})

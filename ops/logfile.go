@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -65,27 +66,39 @@ func CommandLog(home string) func(limactl.Command) {
 type LoggedCommand struct {
 	Time    time.Time `json:"time"`
 	Command string    `json:"command"`
+	Inside  string    `json:"inside,omitempty"` // of ssh: what ran in the box, without its arguments
 	Seconds float64   `json:"seconds"`
 	Status  int       `json:"status"`
 	Error   string    `json:"error,omitempty"`
 	Stderr  string    `json:"stderr,omitempty"`
 }
 
-// Line is the command without the directory that its program is in.
+// Line is the command in a line for people: what ran in the box, or else the command without the directory of its
+// program and without the options that every ssh has.
 func (c LoggedCommand) Line() string {
+	if c.Inside != "" {
+		return "in the box: " + c.Inside
+	}
 	program, args, _ := strings.Cut(c.Command, " ")
-	return strings.TrimSpace(filepath.Base(program) + " " + args)
+	program = filepath.Base(program)
+	if program == "ssh" {
+		args = sshOptions.ReplaceAllString(args, "")
+	}
+	return strings.TrimSpace(program + " " + args)
 }
+
+var sshOptions = regexp.MustCompile(`-F \S+ |-o \S+ `)
 
 // Canceled tells whether it was ended because nobody wanted it any more: that is no failure.
 func (c LoggedCommand) Canceled() bool { return c.Error == context.Canceled.Error() }
 
 func entry(c limactl.Command) LoggedCommand {
-	args := slices.Clone(c.Args)
+	args, inside := slices.Clone(c.Args), ""
 	if i := slices.Index(args, "--"); i >= 0 && i+2 < len(args) && filepath.Base(args[0]) == "ssh" {
+		inside = c.Inside // other runs of ssh, for its master, run nothing there
 		args = append(args[:i+2], fmt.Sprintf("<%d bytes>", len(strings.Join(args[i+2:], " "))))
 	}
-	e := LoggedCommand{time.Now().UTC(), strings.Join(args, " "), c.Duration.Seconds(), c.Status, "", c.Stderr}
+	e := LoggedCommand{Time: time.Now().UTC(), Command: strings.Join(args, " "), Inside: inside, Seconds: c.Duration.Seconds(), Status: c.Status, Stderr: c.Stderr}
 	if c.Err != nil {
 		e.Error = c.Err.Error()
 	}

@@ -171,3 +171,23 @@ func TestNextWhenNobodyAnswers(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// What a cancel has stopped has not failed: neither the step nor its column. The same holds for what another step's
+// failure has stopped.
+func TestCanceledUploadHasNotFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		canceled bool
+		err      string
+	}{"canceled": {true, "signal: killed"}, "stopped by another step": {false, "upload: context canceled"}} {
+		m := on(noBox())
+		o := &operation{verb: verbs()[0], begun: noon, feed: newFeed(mergeEvents), canceled: c.canceled}
+		m.op, m.view = o, onOperation
+		o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "upload", Title: "upload the software", Phase: protocol.PhaseUpload}}})
+		o.apply(ops.Event{Kind: ops.Phase, Component: "node", Phase: protocol.PhaseStage, State: protocol.Done})
+		o.apply(ops.Event{Kind: ops.Started, Step: "upload", Title: "upload the software", Time: noon})
+		o.apply(ops.Event{Kind: ops.Failed, Step: "upload", Title: "upload the software", Error: c.err})
+		if s := screen(m); strings.Contains(s, "✗") || !strings.Contains(s, "– upload the software") || strings.Count(s, "↩") != 6 {
+			t.Errorf("%s:\n%s", name, s)
+		}
+	}
+}

@@ -43,3 +43,13 @@ func TestPaletteHasFirstWhatCanBeDone(t *testing.T) {
 		t.Errorf("the key G finds %s first", got)
 	}
 }
+
+// While the checks are made, the title counts what has failed so far beside the warnings.
+func TestDoctorCountsFailuresWhileItWorks(t *testing.T) {
+	m := on(withStatus(runningStatus()))
+	m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil)
+	m.update(batch[ops.Check]{from: m.doctor.checks.feed, items: lackingHost()})
+	if s := screen(m); !strings.Contains(s, "11 checks done  ✗ 3 failed  ! 1 warning") {
+		t.Error(s)
+	}
+}

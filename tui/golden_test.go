@@ -97,7 +97,7 @@ func scenes() []scene {
 			m.logs.err = fault.New(fault.PreflightFailed, "box %q is stopped", "main").Hint("hermes-box start")
 		})},
 		{"logs-commands", on(withStatus(runningStatus()), logged("commands", readable(`{"time":"2026-06-15T11:59:58Z","command":"limactl list --format json main","seconds":0.11,"status":0}`),
-			readable(`{"time":"2026-06-15T11:59:59Z","command":"ssh -F /Users/me/.hermes-box/lima/main/ssh.config lima-main -- <46 bytes>","seconds":0.16,"status":255,"stderr":"Connection refused"}`)))},
+			readable(`{"time":"2026-06-15T11:59:59Z","command":"ssh -F /Users/me/.hermes-box/lima/main/ssh.config lima-main -- <46 bytes>","inside":"helper status","seconds":0.16,"status":255,"stderr":"Connection refused"}`)))},
 		{"doctor", on(withStatus(runningStatus()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.At = onDoctor, 2 })},
 		{"doctor-checking", on(withStatus(runningStatus()), checks(healthyHost()[:2]), func(m *model) { m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil) })},
 		{"stop", on(withStatus(runningStatus()), keys("S"))},

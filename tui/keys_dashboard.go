@@ -23,7 +23,7 @@ func viewBindings() []binding {
 			words:  "inspect show component digest source version", do: (*model).openDetails},
 		{id: "attach", keys: []string{"a"}, label: "attach", rank: 2, in: withBox,
 			effect: "work in the box: this terminal becomes tmux session main; ctrl-b d comes back",
-			words:  "ssh shell terminal tmux login work enter", why: whyNotAttach, do: (*model).attach},
+			words:  "ssh shell terminal tmux work enter", why: whyNotAttach, do: (*model).attach},
 		{id: "logs", keys: []string{"l"}, label: "logs", rank: 5, in: anywhere &^ (onLogs | onOperation),
 			effect: "the logs of the box and of the operations on it",
 			words:  "journal tail output commands history operations boot serial",

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is raised with every change to this package. Host and helper must agree exactly.
-const Version = 4
+const Version = 5
 
 // Paths inside the guest that both sides name.
 const (

@@ -47,7 +47,7 @@ func (e *HelperError) Error() string {
 // result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout are not. An error that the helper tells is a *protocol.Error; a helper that cannot answer is a
 // *HelperError and has done nothing; a connection that fails is a *TransportError.
 func (c *Client) Call(ctx context.Context, instance string, call Call, result any) error {
-	k, err := c.connect(ctx, instance, call.Verb, func(mark string) string {
+	k, err := c.connect(ctx, instance, "helper "+call.Verb, func(mark string) string {
 		text := shellescape.Quote(c.Helper) + " " + protocol.Channel + " " + shellescape.Quote(mark)
 		if call.Root {
 			text = "sudo -n " + text

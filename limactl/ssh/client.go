@@ -26,9 +26,9 @@ type Client struct {
 	Silence time.Duration // without a sign of life of a running command; 0: 2 minutes
 }
 
-// Log is called after every run of ssh, from any goroutine: with what it was for, such as the helper's verb, its stderr
-// and its error.
-type Log func(ctx context.Context, what string, cmd *exec.Cmd, begin time.Time, stderr string, err error)
+// Log is called after every run of ssh, from any goroutine: with what ran inside, without its arguments, its stderr and its
+// error. Nothing runs inside for the sake of the master.
+type Log func(ctx context.Context, inside string, cmd *exec.Cmd, begin time.Time, stderr string, err error)
 
 func (c *Client) connectLimit() time.Duration {
 	if c.Connect != 0 {
@@ -44,9 +44,9 @@ func (c *Client) silenceLimit() time.Duration {
 	return 2 * time.Minute
 }
 
-func (c *Client) log(ctx context.Context, what string, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
+func (c *Client) log(ctx context.Context, inside string, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
 	if c.Log != nil {
-		c.Log(ctx, what, cmd, begin, sanitize.LastLines(stderr, 5), err)
+		c.Log(ctx, inside, cmd, begin, sanitize.LastLines(stderr, 5), err)
 	}
 }
 

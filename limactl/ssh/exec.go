@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 // Exec is one command to run inside. Stdin, Stdout and Stderr may be nil.
 type Exec struct {
 	Args   []string // the program, looked up in the remote PATH, and its arguments: any bytes but NUL
+	Name   string   // what the log calls the command; empty: its program. Arguments may be secret and are not logged
 	Env    []string // KEY=value, added to the remote environment
 	Dir    string   // remote; empty: the user's home
 	Stdin  io.Reader
@@ -43,14 +45,14 @@ func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
 	if len(e.script("", remoteScript)) > maxScript && c.Helper == "" {
 		return tooLong
 	}
-	k, err := c.connect(ctx, instance, "exec", c.execRemote(e), e.Stderr)
+	k, err := c.connect(ctx, instance, e.name(), c.execRemote(e), e.Stderr)
 	if c.Helper != "" && noChannel(k, err) {
 		if k != nil {
 			k.abort()
 		}
 		script := *c
 		script.Helper = ""
-		k, err = script.connect(ctx, instance, "exec", script.execRemote(e), e.Stderr)
+		k, err = script.connect(ctx, instance, e.name(), script.execRemote(e), e.Stderr)
 	}
 	if err != nil {
 		return err
@@ -82,6 +84,14 @@ func (e Exec) check() error {
 		}
 	}
 	return nil
+}
+
+// name is what the log calls the command.
+func (e Exec) name() string {
+	if e.Name != "" {
+		return e.Name
+	}
+	return path.Base(e.Args[0])
 }
 
 // command is the request to the helper.

@@ -69,7 +69,7 @@ func (c *Client) dropMaster(ctx context.Context, instance string) {
 	child.Detach(cmd)
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
-	c.log(ctx, "drop the shared connection", cmd, begin, string(out), err)
+	c.log(ctx, "", cmd, begin, string(out), err)
 	if path, there := c.control(instance); there && ctx.Err() != nil {
 		_ = os.Remove(path)
 	}
@@ -100,7 +100,7 @@ func (c *Client) answers(ctx context.Context, instance string) bool {
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		c.log(ctx, "probe the shared connection", cmd, begin, string(out), err)
+		c.log(ctx, "", cmd, begin, string(out), err)
 		return false
 	}
 	return strings.Contains(string(out), "stdio forwarding") // the request was answered, if only by a refusal

@@ -46,7 +46,7 @@ func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 	err = cmd.Wait()
 	out.flush()
 	diag.flush()
-	c.log(ctx, "exec -t", cmd, begin, diag.early(), err)
+	c.log(ctx, e.name(), cmd, begin, diag.early(), err)
 	status, reported := out.status()
 	restore(!reported && out.started())
 	switch {
