@@ -1,5 +1,5 @@
-// Package assets is what the host binary carries for its guests: the static helper of each architecture,
-// compressed. The helpers are made by `make build`, never committed.
+// Package assets has what the host binary carries for its guests: the static helper for each architecture, compressed.
+// `make build` makes the helpers; they are not committed.
 package assets
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// all: keeps the pattern valid when the README is the only file there.
+// With all: the pattern is valid even if the README is the only file.
 //
 //go:embed all:helper
 var files embed.FS
 
-// missing is a build without the helper that was asked for.
+// missing is the error of a build without the helper for an architecture.
 type missing struct{ arch string }
 
 func (m *missing) Error() string    { return "this build carries no guest helper for " + m.arch }
@@ -26,8 +26,7 @@ func (m *missing) Recovery() string { return "make build" }
 // Name is the file name of the helper for arch below assets/helper.
 func Name(arch string) string { return "hermes-box-guest-linux-" + arch + ".zst" }
 
-// Helper is the guest helper for arch, amd64 or arm64: a static linux executable. It is decompressed at each
-// call, so keep the result rather than asking twice.
+// Helper returns the guest helper for arch, amd64 or arm64: a static Linux executable. Each call decompresses it again.
 func Helper(arch string) ([]byte, error) { return helper(files, arch) }
 
 func helper(in fs.FS, arch string) ([]byte, error) {

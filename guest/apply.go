@@ -11,10 +11,10 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Apply installs the components of a transaction, one at a time and in the fixed order, each through stage,
-// smoke, activate and health; those whose turn has not come are staged meanwhile. One that is applied already is
-// skipped. At the first failure that component is put back as it was and the error says which phase failed; those
-// before it stay, each healthy and recorded.
+// Apply installs the components of a transaction, one at a time and in the fixed order, each through the phases stage, smoke,
+// activate and health. Later components are staged meanwhile. A component that is applied already is skipped. At the first
+// failure that component is restored, and the error says in which phase it failed; the components before it stay, each
+// healthy and recorded.
 func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Applied, error) {
 	done := protocol.Applied{ID: tx.ID, Components: []protocol.AppliedComponent{}}
 	if err := checkTransaction(tx); err != nil {
@@ -31,10 +31,10 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if err := g.CheckData(ctx); err != nil {
 		return done, err
 	}
-	if _, err := component.WritePorts(g.Tree, tx.Ports); err != nil {
+	if _, err := g.AppliedState(); err != nil { // a damaged record must not be found after the first activation
 		return done, err
 	}
-	if _, err := g.AppliedState(); err != nil { // else it would fail after the first component was activated
+	if _, err := component.WritePorts(g.Tree, tx.Ports); err != nil {
 		return done, err
 	}
 	todo, err := g.changes(ctx, tx)
@@ -68,7 +68,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	return done, g.clearJournal()
 }
 
-// changes are what a transaction is to do, in the fixed order.
+// changes returns the changes of a transaction, in the fixed order.
 func (g *Guest) changes(ctx context.Context, tx protocol.Transaction) ([]*change, error) {
 	all, err := g.releases()
 	if err != nil {
@@ -90,6 +90,7 @@ func (g *Guest) changes(ctx context.Context, tx protocol.Transaction) ([]*change
 	return todo, nil
 }
 
+// checkTransaction refuses a transaction that is not well-formed.
 func checkTransaction(tx protocol.Transaction) error {
 	bad := func(format string, args ...any) error {
 		return &protocol.Error{Code: "invalid_input", Message: "transaction: " + fmt.Sprintf(format, args...)}
@@ -98,7 +99,7 @@ func checkTransaction(tx protocol.Transaction) error {
 		return bad("id %q is not a name", tx.ID)
 	}
 	if !component.ValidPorts(tx.Ports) {
-		return bad("ports %d and %d are not two ports", tx.Ports.Executor, tx.Ports.Dashboard)
+		return bad("ports %d and %d are not two different ports", tx.Ports.Executor, tx.Ports.Dashboard)
 	}
 	seen := map[string]bool{}
 	for _, w := range tx.Components {
@@ -106,7 +107,7 @@ func checkTransaction(tx protocol.Transaction) error {
 			return bad("unknown component %q", w.Name)
 		}
 		if seen[w.Name] {
-			return bad("%s is named twice", w.Name)
+			return bad("%s is listed twice", w.Name)
 		}
 		seen[w.Name] = true
 		if !layout.ValidName(w.Version) {

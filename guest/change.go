@@ -4,34 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 
 	"hermes-box/guest/component"
 	"hermes-box/guest/protocol"
 )
 
-// undoTime bounds putting things back, also after the caller gave up.
-const undoTime = 5 * time.Minute
-
-// change is one component on its way through the phases.
+// change is the change of one component.
 type change struct {
 	g    *Guest
 	c    component.Component
 	tx   protocol.Transaction
 	want protocol.Component
 	kept kept
-	have *release // the release wanted, where it is kept from before; else it is staged
+	have *release // the wanted release, if it is on the disk already; else it is staged
 
-	staged  chan error    // what came of staging it
-	applied chan struct{} // closed when it is what is current
+	staged  chan error    // the result of staging
+	applied chan struct{} // closed when the wanted release is current
 	journal *journal
 }
 
-// apply is the turn of the component. stop ends what is staged for those after it.
+// apply takes one component through the phases. stop cancels the staging of later components.
 func (ch *change) apply(ctx context.Context, stop func()) error {
-	if ch.have != nil && ch.have == ch.kept.Current && ch.g.linked(ch.c, ch.have.Dir) {
+	if ch.have != nil && ch.have == ch.kept.Current && ch.g.isCurrent(ch.c, ch.have.Dir) {
 		if err := ch.skip(ctx); err != nil {
 			return ch.fail(ctx, protocol.PhaseHealth, err, stop)
 		}
@@ -59,11 +53,12 @@ func (ch *change) apply(ctx context.Context, stop func()) error {
 		}
 		ch.event(p.name, protocol.Done, "")
 	}
-	// From here on it is applied, come what may: a failure below is finished by recover.
+	// From here on the component counts as applied: after a failure below, recovery completes the records.
 	ch.journal.Step = committing
 	if err := ch.g.writeJournal(ch.journal); err != nil {
-		// It may be on the disk all the same, and then a crash in the undoing would finish what is half undone. So the
-		// disk says first that it is undone; where it cannot, nothing is touched, and recover does what it says.
+		// The journal may be on the disk in spite of the error. A crash while undoing would then make recovery complete a
+		// change that is half undone. So the journal is first set back; if that fails too, nothing is touched and recovery
+		// does what the journal says.
 		ch.journal.Step = activating
 		if again := ch.g.writeJournal(ch.journal); again != nil {
 			return ch.unrecorded(errors.Join(err, again))
@@ -81,17 +76,17 @@ func (ch *change) apply(ctx context.Context, stop func()) error {
 	return nil
 }
 
-// unrecorded is a failure that recover resolves.
+// unrecorded is the error when the component is healthy and recovery has to complete the records.
 func (ch *change) unrecorded(err error) error {
-	return component.Failure(fmt.Errorf("it is healthy, but recording that failed: %w", err), ch.c.Name(), protocol.PhaseHealth)
+	return component.Failure(fmt.Errorf("it is healthy, but this could not be recorded: %w", err), ch.c.Name(), protocol.PhaseHealth)
 }
 
-// ahead is the journal of a transaction between two turns.
+// ahead is the journal between two components.
 func (ch *change) ahead() *journal {
 	return &journal{Transaction: ch.tx, Boot: ch.g.bootID(), Step: ahead}
 }
 
-// take gives what was staged its name among the releases; from here on there is something to undo.
+// take waits for staging and renames the result to its release directory. From here on there is something to undo.
 func (ch *change) take(ctx context.Context) error {
 	if ch.have == nil {
 		if err := <-ch.staged; err != nil {
@@ -110,7 +105,7 @@ func (ch *change) take(ctx context.Context) error {
 	return ch.g.Rename(ch.g.stagingPath(ch.c, ch.tx.ID), ch.dir())
 }
 
-// plan makes the journal of the turn, before its first effect.
+// plan makes the journal of this component, before the first effect.
 func (ch *change) plan(ctx context.Context) error {
 	j, k := ch.ahead(), ch.kept
 	j.Step, j.Fresh = staging, ch.have == nil
@@ -133,8 +128,8 @@ func (ch *change) plan(ctx context.Context) error {
 		}
 		j.Running = units[ch.c.Unit()].Active == "active"
 	}
-	// One previous release is kept: the current one, or, where the current one is broken and replaced by
-	// itself, the one before it.
+	// One previous release is kept: the current one, or the one before it if the current one is broken and replaced by a
+	// copy of itself.
 	switch {
 	case ch.have != nil:
 	case k.Current != nil && k.Current.digest() == protocol.ReleaseDigest(ch.want.Artifacts):
@@ -146,113 +141,6 @@ func (ch *change) plan(ctx context.Context) error {
 	}
 	ch.journal = j
 	return nil
-}
-
-// skip leaves a component that is applied and works. A service that does not run is started, and one that runs
-// follows where the ports have moved.
-func (ch *change) skip(ctx context.Context) error {
-	if unit := ch.c.Unit(); unit != "" {
-		now, err := component.UnitOf(ctx, ch.g.components(), ch.c)
-		if err != nil {
-			return err
-		}
-		moved, err := component.PortsMoved(ch.g.Tree, unit)
-		if err != nil {
-			return err
-		}
-		if moved || now.Active != "active" && now.Active != "activating" {
-			ch.event(protocol.PhaseHealth, protocol.Started, "")
-			if err := ch.g.restartUnit(ctx, unit); err != nil {
-				return err
-			}
-		}
-	}
-	if err := component.WaitHealthy(ctx, ch.g.components(), ch.c); err != nil {
-		return err
-	}
-	ch.event("", protocol.Skipped, "")
-	return nil
-}
-
-func (ch *change) smoke(ctx context.Context) error {
-	return ch.c.Smoke(ctx, ch.g.components(), ch.want, ch.dir())
-}
-
-func (ch *change) activate(ctx context.Context) error {
-	if err := ch.g.commandsFree(ch.c); err != nil {
-		return err
-	}
-	ch.journal.Step = activating
-	if err := ch.g.writeJournal(ch.journal); err != nil {
-		return err
-	}
-	if err := ch.makeStateDirs(ctx); err != nil {
-		return err
-	}
-	if err := ch.g.link(ch.c, ch.journal.Candidate.Dir); err != nil {
-		return err
-	}
-	if ch.c.Unit() == "" {
-		return nil
-	}
-	if err := ch.g.Machine.EnableUnit(ctx, ch.c.Unit()); err != nil {
-		return err
-	}
-	return ch.g.restartUnit(ctx, ch.c.Unit())
-}
-
-func (ch *change) health(ctx context.Context) error {
-	if err := component.WaitHealthy(ctx, ch.g.components(), ch.c); err != nil {
-		return err
-	}
-	for _, name := range component.Dependents[ch.c.Name()] {
-		// What was broken before its turn says nothing of this one.
-		if lost, err := ch.g.lost(ctx, name); err != nil {
-			return err
-		} else if lost {
-			continue
-		}
-		if err := ch.g.smokeCurrent(ctx, name); err != nil {
-			return fmt.Errorf("%s on %s %s: %w", name, ch.c.Name(), ch.want.Version, err)
-		}
-	}
-	return nil
-}
-
-// makeStateDirs makes the directories that the component may write to on the data disk, and the first files in them. What
-// exists keeps its owner, mode and content: it is the user's.
-func (ch *change) makeStateDirs(ctx context.Context) error {
-	for _, d := range ch.c.StateDirs() {
-		if err := os.MkdirAll(filepath.Dir(ch.g.Path(d.Path)), 0o755); err != nil {
-			return err
-		}
-		if _, err := ch.g.MakeDir(d, ch.g.Machine); err != nil {
-			return err
-		}
-	}
-	return ch.c.Prepare(ctx, ch.g.components())
-}
-
-// fail puts the component back and says what happened. It works on when the caller has given up: what is left
-// half done would only be undone later.
-func (ch *change) fail(ctx context.Context, phase string, err error, stop func()) error {
-	stop()
-	if c := ctx.Err(); c != nil && !errors.Is(err, c) {
-		err = errors.Join(c, err)
-	}
-	failure := component.Failure(err, ch.c.Name(), phase)
-	ch.event(phase, protocol.Failed, failure.Message)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-	defer cancel()
-	if ch.journal == nil {
-		ch.journal = ch.ahead() // its turn had changed nothing yet
-	}
-	if err := ch.g.undo(ctx, ch.journal); err != nil {
-		failure.Message += fmt.Sprintf("; and putting it back failed: %v", err)
-		return failure
-	}
-	ch.event(protocol.PhaseActivate, protocol.Undone, "")
-	return failure
 }
 
 func (ch *change) dir() string { return ch.g.releasePath(ch.c, ch.journal.Candidate.Dir) }

@@ -140,10 +140,10 @@ func (g *Guest) commit(ctx context.Context, j *journal) error {
 		return nil
 	}
 	c, _ := j.component()
-	return g.dropRelease(ctx, c, j.Drop)
+	return g.removeRelease(ctx, c, j.Drop)
 }
 
-// finish records the lock once all its components are healthy.
+// finish writes applied.lock after all components are healthy.
 func (g *Guest) finish(tx protocol.Transaction) error {
 	return g.Write(g.Path(layout.AppliedLock), []byte(tx.Lock), 0o644)
 }

@@ -9,10 +9,10 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Recover finishes or undoes a change that was interrupted: after a healthy candidate the bookkeeping is
-// finished, before that everything is put back. Nothing to do is no error. It runs at boot before the
-// services, and before every Apply. While another helper is at work nothing is interrupted, and it does not
-// wait: the services that a first Apply starts pull the recovery unit in.
+// Recover finishes or undoes an interrupted change: if the candidate was healthy, the records are completed, else everything
+// is restored. It is no error if nothing was interrupted. It runs at boot before the services, and before every Apply. If
+// another helper is changing the box, it does nothing and does not wait: the services that this Apply starts require the
+// recovery unit.
 func (g *Guest) Recover(ctx context.Context) (protocol.Recovered, error) {
 	unlock, err := g.TryLock(layout.Mutex)
 	if err != nil {
@@ -40,12 +40,12 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 	switch j.Step {
 	case committing:
 		if err = g.commit(ctx, j); err == nil {
-			err = g.dropStaged(j.Transaction)
+			err = g.removeStaged(j.Transaction)
 		}
 		if err == nil {
 			err = g.clearJournal()
 		}
-	case locking: // the objects stay: those of the next transaction may be among them already
+	case locking: // the objects stay: some of the next transaction may have been received
 		if err = g.finish(j.Transaction); err == nil {
 			err = g.clearJournal()
 		}
@@ -59,36 +59,36 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 	return done, nil
 }
 
-// undo puts back what the change has touched, in reverse, and removes exactly what it made and what was staged for
-// the turns after it.
+// undo restores what the change has touched, in reverse order. It removes exactly what the change made and what was staged for
+// later components.
 func (g *Guest) undo(ctx context.Context, j *journal) error {
-	var service error // the files are put back even where systemd does not obey
+	var service error // the files are restored even if systemd fails
 	if j.Step != ahead {
 		c, ok := j.component()
 		if !ok {
-			return errors.New("the journal names no component: " + j.String())
+			return errors.New("the journal has no component: " + j.String())
 		}
 		if j.Step == activating {
-			if err := g.link(c, j.Before); err != nil {
+			if err := g.makeCurrent(c, j.Before); err != nil {
 				return err
 			}
-			service = g.putBackUnit(ctx, c, j)
+			service = g.restoreUnit(ctx, c, j)
 		}
 		if j.Fresh {
-			if err := g.dropRelease(ctx, c, j.Candidate.Dir); err != nil {
+			if err := g.removeRelease(ctx, c, j.Candidate.Dir); err != nil {
 				return err
 			}
 		}
 	}
-	if err := g.dropStaged(j.Transaction); err != nil {
+	if err := g.removeStaged(j.Transaction); err != nil {
 		return errors.Join(service, err)
 	}
 	return errors.Join(service, g.clearJournal())
 }
 
-// putBackUnit runs the service on the release before. A start from inside the recovery unit, which the services
-// wait for, would be a deadlock: there the service is only stopped, and after a reboot it does not run yet.
-func (g *Guest) putBackUnit(ctx context.Context, c component.Component, j *journal) error {
+// restoreUnit restarts the service, which then runs the previous release. Inside the recovery unit, which the services wait
+// for, that would be a deadlock: there the service is only stopped. After a reboot it does not run yet.
+func (g *Guest) restoreUnit(ctx context.Context, c component.Component, j *journal) error {
 	if c.Unit() == "" || j.Boot != g.bootID() {
 		return nil
 	}
@@ -102,12 +102,13 @@ func (g *Guest) putBackUnit(ctx context.Context, c component.Component, j *journ
 	return g.stopUnit(ctx, c.Unit())
 }
 
+// restartUnit restarts a service, which then has the recorded ports.
 func (g *Guest) restartUnit(ctx context.Context, unit string) error {
 	if err := g.Machine.RestartUnit(ctx, unit); err != nil {
 		return err
 	}
 	g.Did("restart " + unit)
-	return component.PortsTaken(g.Tree, unit) // it has the ports that are recorded
+	return component.PortsTaken(g.Tree, unit)
 }
 
 func (g *Guest) stopUnit(ctx context.Context, unit string) error {

@@ -20,7 +20,7 @@ func (g *Guest) stagingPath(c component.Component, id string) string {
 	return g.releasePath(c, ".staging-"+id)
 }
 
-// keptRelease finds a release of exactly these artifacts among those on disk; nil if there is none, or not whole.
+// keptRelease returns the release on the disk that has exactly these artifacts; nil if there is none or it is not whole.
 func (g *Guest) keptRelease(ctx context.Context, c component.Component, want protocol.Component, k kept) (*release, error) {
 	digest := protocol.ReleaseDigest(want.Artifacts)
 	for _, r := range []*release{k.Current, k.Previous} {
@@ -34,8 +34,8 @@ func (g *Guest) keptRelease(ctx context.Context, c component.Component, want pro
 	return nil, nil
 }
 
-// freeName is the directory for a new release: its version, with a number behind it where that is taken, as
-// when the same version is pinned anew with other artifacts.
+// freeName returns a name for the directory of a new release: its version, followed by a number if that name is taken. It is
+// taken, for example, when the lock now has other artifacts for the same version.
 func (g *Guest) freeName(c component.Component, version, current string, k kept) (string, error) {
 	name := version
 	for n := 2; n < 10; n++ {
@@ -49,7 +49,7 @@ func (g *Guest) freeName(c component.Component, version, current string, k kept)
 	return "", fmt.Errorf("no free directory for %s %s in %s", c.Name(), version, layout.ReleasesOf(c.Name()))
 }
 
-// whole tells whether a release has its directory, its program and all it needs outside of them.
+// whole reports whether a release has its directory, its program and everything it needs outside of the directory.
 func (g *Guest) whole(ctx context.Context, c component.Component, dir string) (bool, error) {
 	path := g.releasePath(c, dir)
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
@@ -61,14 +61,17 @@ func (g *Guest) whole(ctx context.Context, c component.Component, dir string) (b
 	return c.Intact(ctx, g.components(), path)
 }
 
-// dropRelease removes one release by its exact name, never the current one.
-func (g *Guest) dropRelease(ctx context.Context, c component.Component, dir string) error {
+// removeRelease removes one release, but never the current one.
+func (g *Guest) removeRelease(ctx context.Context, c component.Component, dir string) error {
 	now, err := g.currentRelease(c)
 	if err != nil {
 		return err
 	}
-	if !layout.ValidName(dir) || now == dir {
-		return fmt.Errorf("%s %q is current and stays", c.Name(), dir)
+	if !layout.ValidName(dir) {
+		return fmt.Errorf("%q is not the name of a release of %s", dir, c.Name())
+	}
+	if now == dir {
+		return fmt.Errorf("%s %s is current and cannot be removed", c.Name(), dir)
 	}
 	path := g.releasePath(c, dir)
 	if err := c.Discard(ctx, g.components(), path); err != nil {

@@ -17,20 +17,20 @@ const (
 	quiesceTime = 3 * time.Minute
 )
 
-// Start starts the services of what is applied, waits until each works or cannot work any more, and tells the
-// status. It installs nothing. One service that fails keeps no other from running: it is in the status. An
-// error means that nothing may run: the disk is not the box's own, or an interrupted change is not resolved.
+// Start starts the services of the applied components, waits until each is healthy or cannot become healthy any more, and
+// returns the status. It installs nothing. A service that fails does not stop the others; the status says so. An error means
+// that no service may run: the data disk is not that of this box, or an interrupted change could not be resolved.
 //
-// It holds no lock: the recovery unit takes it, and systemd puts its jobs in order.
+// It holds no lock: the recovery unit takes it, and systemd orders the jobs.
 func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
-	// The unit mounts the disk too, so the disk is looked at after it.
+	// The recovery unit also mounts the data disk, so the disk is checked after it.
 	recovery := g.Machine.StartUnit(ctx, layout.RecoveryUnit)
 	if err := g.CheckData(ctx); err != nil {
 		return protocol.Status{}, err
 	}
 	if recovery != nil {
 		return protocol.Status{}, &protocol.Error{Code: "external_failed", Phase: "recovery", Output: component.OutputOf(recovery),
-			Message: fmt.Sprintf("the recovery before the services did not succeed: %v", recovery), Hint: "hermes-box logs recovery"}
+			Message: fmt.Sprintf("the recovery unit failed: %v", recovery), Hint: "hermes-box logs recovery"}
 	}
 	applied, err := g.AppliedState()
 	if err != nil {
@@ -49,7 +49,7 @@ func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
 	return g.Status(ctx)
 }
 
-// startService starts one service and waits for its health. How it ended is told by an event and by the status.
+// startService starts one service and waits until it is healthy. An event reports the result.
 func (g *Guest) startService(ctx context.Context, c component.Component) {
 	event := protocol.Event{Component: c.Name(), Phase: "start", State: protocol.Started}
 	g.emit(event)
@@ -69,9 +69,8 @@ func (g *Guest) startService(ctx context.Context, c component.Component) {
 	g.emit(event)
 }
 
-// Quiesce stops the services and writes everything to the disks, so that the machine can be stopped at any
-// moment after. What a person runs is left alone. A service that does not stop is an error, but the disks are
-// synced all the same.
+// Quiesce stops the services and syncs the disks, so that the machine can be stopped. Programs that a person runs are left
+// alone. A service that does not stop is an error, but the disks are synced anyway.
 func (g *Guest) Quiesce(ctx context.Context) (protocol.Quiesced, error) {
 	done := protocol.Quiesced{Stopped: []string{}}
 	unlock, err := g.exclusive(ctx)
@@ -87,7 +86,7 @@ func (g *Guest) Quiesce(ctx context.Context) (protocol.Quiesced, error) {
 	}
 	var failed error
 	for _, unit := range []string{layout.HermesUnit, layout.ExecutorUnit} {
-		// One that is waiting to be restarted is "activating" and has to be stopped too.
+		// A service that waits for its restart is "activating" and must be stopped too.
 		if a := units[unit].Active; a == "inactive" || a == "failed" {
 			continue
 		}

@@ -117,7 +117,7 @@ func TestStartRefuses(t *testing.T) {
 		}, "integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
 		"a workspace of another disk": {func(b *box) { must(b.t, b.sys.SetMount("/workspace", other)) },
 			"integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
-		"recovery": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "recovery before the services"},
+		"recovery": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "the recovery unit failed"},
 		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "is not a box yet"},
 	} {
 		b := newFirst(t)

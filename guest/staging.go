@@ -14,19 +14,18 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// stagedBeside is how many releases are staged at a time. Unpacking keeps one CPU busy, and a box has two.
-const stagedBeside = 2
+// maxStaging is how many releases are staged at the same time. Unpacking keeps one CPU busy, and a box has at least two.
+const maxStaging = 2
 
-// stageAhead begins to stage the releases of a transaction, before their turn: it is most of the work, and changes
-// nothing current. What comes of each is told on its change's staged. stop ends what is still at work, and returns
-// when nothing is.
+// stageAhead starts to stage all releases of a transaction. Staging is most of the work, and changes nothing that is current.
+// The result for each change is sent on its channel staged. stop cancels what is not finished and waits for its end.
 func (g *Guest) stageAhead(ctx context.Context, todo []*change) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	slots := make(chan struct{}, stagedBeside)
+	slots := make(chan struct{}, maxStaging)
 	var work sync.WaitGroup
 	for _, ch := range todo {
 		if ch.have == nil {
-			work.Go(func() { ch.staged <- ch.stageInTime(ctx, todo, slots) })
+			work.Go(func() { ch.staged <- ch.stageWhenReady(ctx, todo, slots) })
 		}
 	}
 	return func() {
@@ -35,8 +34,9 @@ func (g *Guest) stageAhead(ctx context.Context, todo []*change) (stop func()) {
 	}
 }
 
-// stageInTime stages when what the component is installed by is applied, its objects are here, and a slot is free.
-func (ch *change) stageInTime(ctx context.Context, todo []*change, slots chan struct{}) error {
+// stageWhenReady stages a release when the components that install it are applied, its objects have been received, and a slot
+// is free.
+func (ch *change) stageWhenReady(ctx context.Context, todo []*change, slots chan struct{}) error {
 	for _, other := range todo {
 		if slices.Contains(component.Dependents[other.c.Name()], ch.c.Name()) {
 			select {
@@ -46,7 +46,7 @@ func (ch *change) stageInTime(ctx context.Context, todo []*change, slots chan st
 			}
 		}
 	}
-	if err := ch.arrived(ctx); err != nil {
+	if err := ch.awaitObjects(ctx); err != nil {
 		return err
 	}
 	select {
@@ -63,12 +63,12 @@ func (ch *change) stageInTime(ctx context.Context, todo []*change, slots chan st
 	return nil
 }
 
-// arriveTime is how long a missing object is waited for while nothing is received: the sender has not connected yet.
+// arriveTime is how long to wait for a missing object while nothing is being received: the sender may not have connected yet.
 const arriveTime = 15 * time.Second
 
-// arrived waits for the objects of a component to be here, where they are still on their way. Which one never came,
-// staging tells.
-func (ch *change) arrived(ctx context.Context) error {
+// awaitObjects waits for the objects of a component if the host is still sending them. It is no error if one never arrives:
+// staging will say which.
+func (ch *change) awaitObjects(ctx context.Context) error {
 	if !ch.tx.Arriving {
 		return nil
 	}
@@ -78,13 +78,13 @@ func (ch *change) arrived(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if receiving { // asked before we look: what ends in between is seen by the look
+		if receiving { // read before the objects: a receive that ends in between has stored them
 			last = time.Now()
 		}
-		switch here, err := ch.g.Objects().Has(ch.want.Objects()...); {
+		switch all, err := ch.g.Objects().Has(ch.want.Objects()...); {
 		case err != nil:
 			return err
-		case here:
+		case all:
 			ch.event(protocol.PhaseUpload, protocol.Done, "")
 			return nil
 		case time.Since(last) > arriveTime:
@@ -98,7 +98,7 @@ func (ch *change) arrived(ctx context.Context) error {
 	}
 }
 
-// stage makes the release in a directory beside those that are there.
+// stage makes the release in a temporary directory beside the other releases.
 func (ch *change) stage(ctx context.Context) error {
 	dir := ch.g.stagingPath(ch.c, ch.tx.ID)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -113,12 +113,12 @@ func (ch *change) stage(ctx context.Context) error {
 	if err := seal(dir); err != nil {
 		return err
 	}
-	// One sync of everything is faster than one for each of ten thousand files.
+	// One sync of all file systems is faster than one fsync for each of ten thousand files.
 	return ch.g.Machine.Sync(ctx)
 }
 
-// dropStaged removes what a transaction has staged and not given its name yet.
-func (g *Guest) dropStaged(tx protocol.Transaction) error {
+// removeStaged removes what a transaction has staged and not yet renamed to a release.
+func (g *Guest) removeStaged(tx protocol.Transaction) error {
 	for _, c := range component.All() {
 		if err := g.RemoveAll(g.stagingPath(c, tx.ID)); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (g *Guest) dropStaged(tx protocol.Transaction) error {
 	return nil
 }
 
-// seal makes a staged tree readable by all and writable by root alone, so that no agent updates itself.
+// seal makes a tree readable by all and writable by root only, so that no agent can update itself.
 func seal(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {

@@ -15,9 +15,9 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-func (g *Guest) currentPath(c component.Component) string { return g.Path(layout.Current, c.Name()) }
+func (g *Guest) currentPath(c component.Component) string { return g.Path(layout.CurrentOf(c.Name())) }
 
-// currentRelease is the directory name that current/<component> points to; "" if it points to none.
+// currentRelease returns the name of the release directory that current/<component> points to; empty if there is none.
 func (g *Guest) currentRelease(c component.Component) (string, error) {
 	target, err := os.Readlink(g.currentPath(c))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -26,20 +26,27 @@ func (g *Guest) currentRelease(c component.Component) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if target != g.releaseTarget(c, path.Base(target)) {
+	if target != releaseTarget(c, path.Base(target)) {
 		return "", nil
 	}
 	return path.Base(target), nil
 }
 
-// releaseTarget is what the link to a release holds. Links are relative: they hold below any root.
-func (g *Guest) releaseTarget(c component.Component, dir string) string {
+// releaseTarget is the target of current/<component>. It is relative, so that it is right below any root.
+func releaseTarget(c component.Component, dir string) string {
 	rel, _ := filepath.Rel(layout.Current, path.Join(layout.ReleasesOf(c.Name()), dir))
 	return rel
 }
 
-// link makes a release current, or none where dir is empty: one atomic swap, then the commands.
-func (g *Guest) link(c component.Component, dir string) error {
+// commandTarget is the target of /usr/local/bin/<name>. It goes through current/<component>.
+func commandTarget(c component.Component, name string) string {
+	rel, _ := filepath.Rel(layout.Commands, path.Join(layout.CurrentOf(c.Name()), c.Commands()[name]))
+	return rel
+}
+
+// makeCurrent points the symlink current/<component> to a release, in one atomic step, and then links its commands. If dir
+// is empty, no release is current afterwards.
+func (g *Guest) makeCurrent(c component.Component, dir string) error {
 	current := g.currentPath(c)
 	if err := g.RemoveBeside(current); err != nil {
 		return err
@@ -52,10 +59,16 @@ func (g *Guest) link(c component.Component, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(current), 0o755); err != nil {
 			return err
 		}
-		if err := g.Symlink(g.releaseTarget(c, dir), current); err != nil {
+		if err := g.Symlink(releaseTarget(c, dir), current); err != nil {
 			return err
 		}
 	}
+	return g.linkCommands(c)
+}
+
+// linkCommands links the commands of the current release into /usr/local/bin, and removes the links of commands that it does
+// not have. What is not our link is left alone.
+func (g *Guest) linkCommands(c component.Component) error {
 	if err := os.MkdirAll(g.Path(layout.Commands), 0o755); err != nil {
 		return err
 	}
@@ -65,17 +78,15 @@ func (g *Guest) link(c component.Component, dir string) error {
 			return err
 		}
 		old, err := os.Readlink(link)
-		ours := err == nil && old == target
-		_, missing := os.Stat(filepath.Join(current, c.Commands()[name]))
-		switch {
-		case missing != nil && ours:
+		ours, free := err == nil && old == target, errors.Is(err, fs.ErrNotExist)
+		_, err = os.Stat(filepath.Join(g.currentPath(c), c.Commands()[name]))
+		switch has := err == nil; {
+		case !has && ours:
 			err = g.Remove(link)
-		case missing != nil:
-			err = nil
-		case !ours && !errors.Is(err, fs.ErrNotExist):
-			err = nil // not ours; commandsFree has refused, so this is the way back
-		default:
+		case has && (ours || free):
 			err = g.Symlink(target, link)
+		default:
+			err = nil
 		}
 		if err != nil {
 			return err
@@ -84,21 +95,21 @@ func (g *Guest) link(c component.Component, dir string) error {
 	return nil
 }
 
-// commandsFree refuses if a command of the component is there and not ours.
-func (g *Guest) commandsFree(c component.Component) error {
+// checkCommands fails if /usr/local/bin has something else under the name of a command of the component.
+func (g *Guest) checkCommands(c component.Component) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Commands())) {
 		old, err := os.Readlink(g.Path(layout.Commands, name))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && old == commandTarget(c, name) {
 			continue
 		}
-		return &protocol.Error{Code: "already_exists", Message: fmt.Sprintf("%s/%s is not a link of ours", layout.Commands, name),
+		return &protocol.Error{Code: "already_exists", Message: fmt.Sprintf("%s/%s was not made by hermes-box", layout.Commands, name),
 			Hint: "move it away inside the box, then run the command again"}
 	}
 	return nil
 }
 
-// linked tells whether a release is current and has its commands.
-func (g *Guest) linked(c component.Component, dir string) bool {
+// isCurrent reports whether a release is current and its commands are linked.
+func (g *Guest) isCurrent(c component.Component, dir string) bool {
 	if now, err := g.currentRelease(c); err != nil || now != dir {
 		return false
 	}
@@ -111,9 +122,4 @@ func (g *Guest) linked(c component.Component, dir string) bool {
 		}
 	}
 	return true
-}
-
-func commandTarget(c component.Component, name string) string {
-	rel, _ := filepath.Rel(layout.Commands, path.Join(layout.Current, c.Name(), c.Commands()[name]))
-	return rel
 }

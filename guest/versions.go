@@ -7,11 +7,11 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Versions runs each applied release and has it say its version, as smoke did before it was activated. Nothing is
-// changed; no state of the user is read.
+// Versions runs each applied release and compares the version it prints, as the smoke phase did. It changes nothing and reads
+// no state of the user.
 func (g *Guest) Versions(ctx context.Context) (protocol.Versions, error) {
 	answers := protocol.Versions{Components: []protocol.VersionAnswer{}}
-	unlock, err := g.exclusive(ctx) // a release must not go while it is asked
+	unlock, err := g.exclusive(ctx) // a release must not be removed while it runs
 	if err != nil {
 		return answers, err
 	}

@@ -168,7 +168,7 @@ func TestBarTellsOfALostDataDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.write("mounts", "24 1 0:22 / / rw - ext4 /dev/vda rw\n")
-	if got := bar(); !strings.Contains(got, "status-style bg=red") || !strings.Contains(got, "the data disk is not here") {
+	if got := bar(); !strings.Contains(got, "status-style bg=red") || !strings.Contains(got, "the data disk is not mounted") {
 		t.Errorf("without the data disk the bar is\n%s", got)
 	}
 	l.write("mounts", string(mounts))

@@ -63,7 +63,7 @@ func (s session) bar() []string {
 		return strings.Fields("set-option -q -u -t =main: status-style ; set-option -q -u -t =main: status-left")
 	}
 	return append(strings.Fields("set-option -q -t =main: status-style bg=red,fg=white ; set-option -q -t =main: status-left-length 80 ; set-option -q -t =main: status-left"),
-		" the data disk is not here: what you write is lost; see hermes-box doctor ")
+		" the data disk is not mounted: what you write here is lost; see hermes-box doctor ")
 }
 
 // mounted reports whether something is mounted at path.

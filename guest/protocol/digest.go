@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// ReleaseDigest identifies the artifacts of a component: "sha256:<hex>" over their digests, in order, each
-// ended by a newline. It is what AppliedComponent.Digest holds.
+// ReleaseDigest identifies the artifacts of a component. It is the sha256 of their digests, in order, each followed by a
+// newline.
 func ReleaseDigest(artifacts []Artifact) string {
 	h := sha256.New()
 	for _, a := range artifacts {

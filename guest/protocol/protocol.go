@@ -21,7 +21,7 @@ import (
 // Version is raised with every change to this package. Host and helper must agree exactly.
 const Version = 5
 
-// Paths inside the guest that both sides name.
+// Paths inside the guest that both sides use.
 const (
 	HelperPath = "/usr/local/libexec/hermes-box-guest"
 	StateDir   = "/var/lib/hermes-box"
@@ -35,10 +35,10 @@ const (
 	VerbBootstrap = "bootstrap" // Bootstrap -> Bootstrapped
 	VerbApply     = "apply"     // Transaction -> Applied
 	VerbRecover   = "recover"   // -> Recovered; finishes or undoes an interrupted apply
-	VerbStart     = "start"     // -> Status; starts the services that are applied
+	VerbStart     = "start"     // -> Status; starts the services of the applied components
 	VerbQuiesce   = "quiesce"   // -> Quiesced; stops services, syncs the data disk
 	VerbStatus    = "status"    // -> Status; needs no privilege
-	VerbVersions  = "versions"  // -> Versions; asks each applied release itself
+	VerbVersions  = "versions"  // -> Versions; runs each applied release
 	VerbLogs      = "logs"      // LogRequest -> raw text instead of NDJSON; needs root to read the journal
 )
 
@@ -86,7 +86,7 @@ type Message struct {
 
 // Phases of installing a release, in order.
 const (
-	PhaseUpload   = "upload" // only of a transaction whose objects are Arriving
+	PhaseUpload   = "upload" // only if Transaction.Arriving is set
 	PhaseStage    = "stage"
 	PhaseSmoke    = "smoke"
 	PhaseActivate = "activate"
@@ -98,12 +98,12 @@ const (
 	Started = "started"
 	Done    = "done"
 	Failed  = "failed"
-	Skipped = "skipped" // already as wanted
+	Skipped = "skipped" // nothing to do
 	Undone  = "undone"
 )
 
-// Event says how far a verb is. Component is empty for work on the whole guest, whose Phase is then a short
-// name such as "format", "mount" or "packages". Done and Total count bytes where bytes move.
+// Event reports the progress of a verb. Component is empty for work on the whole guest; Phase is then a short name such as
+// "format", "mount" or "packages". Done and Total count bytes, if bytes are moved.
 type Event struct {
 	Component string `json:"component,omitempty"`
 	Phase     string `json:"phase,omitempty"`
@@ -113,37 +113,36 @@ type Event struct {
 	Total     int64  `json:"total,omitempty"`
 }
 
-// Error is a failure the helper can name. Code is one of the product's error codes.
+// Error is a failure of a verb. Code is one of the error codes of the product.
 type Error struct {
 	Code      string `json:"code"` // invalid_input, integrity_failed, health_failed, external_failed, preflight_failed
 	Message   string `json:"message"`
 	Hint      string `json:"hint,omitempty"`
 	Component string `json:"component,omitempty"`
 	Phase     string `json:"phase,omitempty"`
-	Output    string `json:"output,omitempty"` // last lines of the command that failed
+	Output    string `json:"output,omitempty"` // last lines of the program or service that failed
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Hello is the handshake.
+// Hello answers VerbHello.
 type Hello struct {
 	Protocol int      `json:"protocol"`
 	Helper   string   `json:"helper"`  // sha256:<hex> of the running executable
 	Objects  []string `json:"objects"` // digests of the objects it has
 }
 
-// Received answers VerbReceive. Each entry of the tar on stdin is a regular file named "sha256/<hex>" or
-// "sha512/<hex>"; it is written beside, hashed as it comes, synced and renamed. A wrong digest fails the verb
-// and leaves no object of that name.
+// Received answers VerbReceive. Each entry of the tar on stdin is a regular file named "sha256/<hex>" or "sha512/<hex>". It
+// is written beside, hashed, synced and renamed. If the digest is wrong, the verb fails and there is no object of that name.
 type Received struct {
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
 }
 
-// Bootstrap makes a fresh root into a box. It can be run again: what is done is skipped.
+// Bootstrap makes a fresh root disk into a box. It can be run again: what is done is skipped.
 //
-// Format permits formatting the data disk, and only a provably blank one. With Format false, or where the disk
-// is not blank, the disk must already carry DataUUID.
+// Format permits formatting the data disk, and only if it is provably blank. If Format is false or the disk is not blank, the
+// disk must already have the file system DataUUID.
 type Bootstrap struct {
 	Box        string    `json:"box"`
 	DataDevice string    `json:"data_device"` // "/dev/vdb"
@@ -173,17 +172,17 @@ type Bootstrapped struct {
 	Packages  []string `json:"packages"` // installed by this run
 }
 
-// Transaction is one change of what is applied: the named components, one at a time and in order. Lock is the
-// canonical text of the lock they come from; it becomes applied.lock when all are healthy.
+// Transaction is one change of what is applied: its components, one at a time and in order. Lock is the canonical text of the
+// lock they come from; it becomes applied.lock when all are healthy.
 type Transaction struct {
 	ID         string      `json:"id"`
 	Lock       string      `json:"lock"`
 	Components []Component `json:"components"`
 	Ports      Ports       `json:"ports"`
-	Arriving   bool        `json:"arriving,omitempty"` // a receive is sending objects meanwhile: those missing are waited for
+	Arriving   bool        `json:"arriving,omitempty"` // objects are being sent at the same time: wait for those that are missing
 }
 
-// Component is a release to install. Python is set for hermes alone.
+// Component is a release to install. Python is set for hermes only.
 type Component struct {
 	Name      string     `json:"name"`
 	Version   string     `json:"version"`
@@ -192,7 +191,7 @@ type Component struct {
 	Python    *Python    `json:"python,omitempty"`
 }
 
-// Objects are the digests of all that the release is made of.
+// Objects returns the digests of everything the release is made of.
 func (c Component) Objects() []string {
 	var all []string
 	for _, a := range c.Artifacts {
@@ -204,14 +203,14 @@ func (c Component) Objects() []string {
 	return all
 }
 
-// Python is the interpreter of a release; Artifact empty means the guest's own.
+// Python is the interpreter of a release: one of its artifacts, or the guest's own if Artifact is empty.
 type Python struct {
 	Version  string `json:"version"`
 	Artifact string `json:"artifact,omitempty"`
 }
 
-// Artifact is a received object. For an OCI image Digest is that of the manifest and Blobs are its config and
-// layers, each an object of its own.
+// Artifact is a received object. For an OCI image, Digest is that of the manifest, and Blobs are its config and layers, each
+// an object of its own.
 type Artifact struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
@@ -235,7 +234,7 @@ type Applied struct {
 type AppliedComponent struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
-	Digest   string `json:"digest"` // identifies the release's artifacts: sha256 over their digests, in order
+	Digest   string `json:"digest"` // of the release's artifacts: see ReleaseDigest
 	Previous string `json:"previous,omitempty"`
 	At       string `json:"at"` // RFC 3339, UTC
 }
@@ -251,12 +250,12 @@ type Quiesced struct {
 	Stopped []string `json:"stopped"`
 }
 
-// Versions answers VerbVersions: each applied component was run and asked, with a throwaway home.
+// Versions answers VerbVersions: each applied component was run with an empty home directory.
 type Versions struct {
 	Components []VersionAnswer `json:"components"`
 }
 
-// VersionAnswer is what one component said. Problem is empty where it runs and says what is applied.
+// VersionAnswer is the result for one component. Problem is empty if it runs and prints the applied version.
 type VersionAnswer struct {
 	Name    string `json:"name"`
 	Applied string `json:"applied"`
@@ -270,7 +269,7 @@ type LogRequest struct {
 	Follow bool   `json:"follow"`
 }
 
-// Status is all that one look inside tells.
+// Status answers VerbStatus.
 type Status struct {
 	Protocol    int               `json:"protocol"`
 	OS          string            `json:"os"`
@@ -289,7 +288,7 @@ type Status struct {
 	DataUUID    string            `json:"data_uuid,omitempty"`
 	DataProblem string            `json:"data_problem,omitempty"` // why /data is not usable
 	Lock        string            `json:"lock,omitempty"`         // applied.lock, canonical text
-	LockProblem string            `json:"lock_problem,omitempty"` // why applied.lock cannot be told; Lock is empty then
+	LockProblem string            `json:"lock_problem,omitempty"` // why applied.lock cannot be read; Lock is empty then
 	Journal     string            `json:"journal,omitempty"`      // an unfinished operation
 	Components  []ComponentStatus `json:"components,omitempty"`
 }
@@ -307,17 +306,17 @@ type Usage struct {
 	Total int64 `json:"total"`
 }
 
-// Component states. Drift is the host's to tell.
+// Component states. The host adds "drifted".
 const (
 	Healthy       = "healthy"
 	SetupRequired = "setup-required"
-	Starting      = "starting" // its service has been told to run and has not had the time yet to work
+	Starting      = "starting" // its service was started a short time ago and is not healthy yet
 	Stopped       = "stopped"
 	FailedState   = "failed"
 	Unknown       = "unknown" // it could not be asked
 )
 
-// ComponentStatus is what runs of a component, beside what is applied.
+// ComponentStatus is what is applied of a component and what runs.
 type ComponentStatus struct {
 	Name     string `json:"name"`
 	Applied  string `json:"applied,omitempty"`

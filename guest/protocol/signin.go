@@ -2,11 +2,11 @@ package protocol
 
 import "regexp"
 
-// Verbs of signing in. They need root: what they look at is the agents' and Executor's alone.
+// Verbs of signing in. They need root to read the files of the agents and of Executor.
 const (
-	VerbSignedIn     = "signed-in"      // -> SignedIn; asks each agent itself, and remembers nothing
+	VerbSignedIn     = "signed-in"      // -> SignedIn; asks each agent
 	VerbLinkExecutor = "link-executor"  // ExecutorLink -> ExecutorLinked; gives Hermes the token of Executor
-	VerbTakeUpHermes = "take-up-hermes" // -> TakenUp; restarts Hermes if what was set up is newer than its start
+	VerbTakeUpHermes = "take-up-hermes" // -> TakenUp; restarts Hermes if its setup is newer than its start
 )
 
 // What a person signs in to.
@@ -14,9 +14,9 @@ const (
 	SignInClaude   = "claude"
 	SignInCodex    = "codex"
 	SignInHermes   = "hermes"
-	SignInModel    = "model"    // that Hermes thinks with
-	SignInExecutor = "executor" // the services that Executor's portal connects
-	SignInToken    = "token"    // Executor's, that Hermes holds
+	SignInModel    = "model"    // of Hermes
+	SignInExecutor = "executor" // at least one service connected in its portal
+	SignInToken    = "token"    // of Executor, configured in Hermes
 )
 
 // SignedIn answers VerbSignedIn: one for each of the names above.
@@ -24,15 +24,15 @@ type SignedIn struct {
 	SignIns []SignIn `json:"sign_ins"`
 }
 
-// SignIn tells whether one of them is done, and how that shows or what is in the way.
+// SignIn says whether one of them is done. Detail is how that was found out, or what is missing.
 type SignIn struct {
 	Name   string `json:"name"`
 	Done   bool   `json:"done"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// ExecutorLink gives Hermes the token of Executor's MCP endpoint. Tools are those that were reviewed: Hermes must
-// find exactly these there, and is told to use no others.
+// ExecutorLink gives Hermes the token of Executor's MCP endpoint. Tools are the reviewed ones: Hermes must find exactly these,
+// and is configured to use no others.
 type ExecutorLink struct {
 	Token string   `json:"token"`
 	Tools []string `json:"tools"`
@@ -40,8 +40,8 @@ type ExecutorLink struct {
 
 // ExecutorLinked answers VerbLinkExecutor.
 type ExecutorLinked struct {
-	Already bool     `json:"already"` // nothing was to be changed
-	Tools   []string `json:"tools"`   // what Hermes finds, sorted
+	Already bool     `json:"already"` // nothing had to be changed
+	Tools   []string `json:"tools"`   // the tools that Hermes found, sorted
 }
 
 // TakenUp answers VerbTakeUpHermes.
@@ -49,7 +49,7 @@ type TakenUp struct {
 	Restarted bool `json:"restarted"`
 }
 
-// ValidToken tells whether a token can be sent as a bearer token (RFC 6750). Such a one needs no quotes anywhere.
+// ValidToken reports whether a token can be sent as a bearer token (RFC 6750). Such a token needs no quotes anywhere.
 func ValidToken(token string) bool { return len(token) <= 4096 && bearer.MatchString(token) }
 
 var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)

@@ -73,8 +73,8 @@ func (f frames) send(kind frame.Kind, v any) error {
 	return f.w.Write(kind, data)
 }
 
-// toError gives an error its code, and the output of the program that failed.
-func toError(err error) *protocol.Error {
+// protocolError converts an error: it gets a code, and the output of the program that failed.
+func protocolError(err error) *protocol.Error {
 	var e protocol.Error
 	var known *protocol.Error
 	var exit *machine.ExitError

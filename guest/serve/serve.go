@@ -93,7 +93,7 @@ func (h Helper) do(ctx context.Context, name string, v verb, in input, a answer,
 	}
 	result, err := v.do(ctx, g, in)
 	if err != nil {
-		_ = a.failure(toError(err)) // where the reader is gone, nobody misses it
+		_ = a.failure(protocolError(err)) // where the reader is gone, nobody misses it
 		return 1
 	}
 	if err := a.result(result); err != nil {

@@ -164,7 +164,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestNamed(t *testing.T) {
+func TestProtocolError(t *testing.T) {
 	exit := &machine.ExitError{Cmd: "tar", Status: 2, Output: "no space"}
 	for name, c := range map[string]struct {
 		err  error
@@ -176,7 +176,7 @@ func TestNamed(t *testing.T) {
 		"cancelled": {fmt.Errorf("x: %w", context.Canceled), protocol.Error{Code: "interrupted", Message: "interrupted"}},
 		"any other": {io.ErrShortWrite, protocol.Error{Code: "external_failed", Message: "short write"}},
 	} {
-		if got := toError(c.err); *got != c.want {
+		if got := protocolError(c.err); *got != c.want {
 			t.Errorf("%s: %+v; want %+v", name, *got, c.want)
 		}
 	}

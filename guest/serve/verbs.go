@@ -19,7 +19,7 @@ type input struct {
 // action does one thing and returns its result; nil if its answer is what it has written to stdout.
 type action func(ctx context.Context, g *guest.Guest, in input) (any, error)
 
-// verb is one thing that can be asked for. One that needs root is refused without before anything is read or done.
+// verb is an action and whether it needs root. Without root it is refused before anything is read or done.
 type verb struct {
 	root bool
 	do   action
@@ -100,7 +100,7 @@ func asRoot(do action) verb { return verb{root: true, do: do} }
 
 func asAnyone(do action) verb { return verb{do: do} }
 
-// maxRequest is far above any transaction: six components with a hundred wheels are some 50 KiB.
+// maxRequest is far larger than any transaction: six components with a hundred wheels take some 50 KiB.
 const maxRequest = 8 << 20
 
 // decode reads the one JSON object of a request. Unknown fields, a second value, and anything cut short are refused: host

@@ -229,7 +229,7 @@ func TestMasterThatListensAndSaysNothing(t *testing.T) {
 	defer l.Close()
 	var asked []string
 	c.Log = func(_ context.Context, what string, _ *exec.Cmd, _ time.Time, _ string, _ error) {
-		asked = append(asked, what)
+		asked = append(asked, strings.Join(cmd.Args, " "))
 	}
 	begin := time.Now()
 	_, _, err = on.exec(t.Context(), ssh.Exec{Args: []string{"true"}})
