@@ -228,7 +228,7 @@ func TestMasterThatListensAndSaysNothing(t *testing.T) {
 	}
 	defer l.Close()
 	var asked []string
-	c.Log = func(_ context.Context, what string, _ *exec.Cmd, _ time.Time, _ string, _ error) {
+	c.Log = func(_ context.Context, _ string, cmd *exec.Cmd, _ time.Time, _ string, _ error) {
 		asked = append(asked, strings.Join(cmd.Args, " "))
 	}
 	begin := time.Now()
