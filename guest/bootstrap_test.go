@@ -294,7 +294,7 @@ func TestBootstrapMisformatted(t *testing.T) {
 
 // A failure says where it was, leaves nothing that harms, and the next run finishes.
 func TestBootstrapFailures(t *testing.T) {
-	for what, phase := range map[string]string{"user agent 1000 /home/agent": "user", "look at disk /dev/vdb": "format",
+	for what, phase := range map[string]string{"user agent 1000 /home/agent": "user", "read disk /dev/vdb": "format",
 		"mount /data": "mount", "chown /data/home/agent.new/.bashrc 1000:1000": "mount", "sync": "mount", "mount /home/agent": "mount", "run sshd": "login", "enable hermes.service": "units"} {
 		b := newRoot(t, blankDisk)
 		b.failAt(what)

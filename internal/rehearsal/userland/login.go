@@ -13,11 +13,11 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// agentHome is where a login begins.
+// agentHome is the working directory of a login.
 const agentHome = "/home/agent"
 
-// Login is how sshd runs a command on the machine, or a shell where there is none: with the environment of a login,
-// and the paths of the machine that it names made real ones. Its streams are the caller's to set.
+// Login returns the command that sshd runs on the machine, or a shell if command is empty. It has the environment of a login,
+// and real paths in place of the paths of the machine. The caller sets its streams.
 func (m Machine) Login(command, term string) *exec.Cmd {
 	shell := "/bin/bash"
 	if _, err := os.Stat(shell); err != nil {
@@ -35,19 +35,19 @@ func (m Machine) Login(command, term string) *exec.Cmd {
 	return cmd
 }
 
-// session is what somebody sees who logs in with a terminal.
+// session is the shell script of a login with a terminal.
 func (m Machine) session(shell string) string {
 	return `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' ` + shellescape.Quote(m.path("workspace")) +
 		`; cd ` + shellescape.Quote(m.path("workspace")) + `; PS1='agent@demo:\W$ ' HISTFILE= exec ` + shell + ` --norc --noprofile -i`
 }
 
-// tops are the directories of the machine that a command may name.
+// tops are the directories of the machine whose paths are replaced in a command.
 var tops = []string{"/workspace", "/data", "/home/agent", "/opt/hermes-box", protocol.StateDir, "/usr/local/libexec", "/usr/local/bin", "/etc/hermes-box"}
 
 var word = regexp.MustCompile(`^[A-Za-z0-9._/@%+,-]*`)
 
-// real makes the paths of the machine in a command real ones, quoted for where they stand. A path begins where a word
-// does, or behind a = or a : as in assignments and lists.
+// real replaces the paths of the machine in a command by real ones, quoted as the place requires. A path begins at the begin
+// of a word, or after a = or a : as in assignments and lists.
 func (m Machine) real(command string) string {
 	var out strings.Builder
 	var quote byte
@@ -92,7 +92,7 @@ func (m Machine) names(name string) bool {
 	return false
 }
 
-// quoted writes a path as part of a word of the shell that is in this quote.
+// quoted returns a path as part of a shell word inside this quote.
 func quoted(path string, quote byte) string {
 	switch quote {
 	case '\'':
