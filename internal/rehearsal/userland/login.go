@@ -17,11 +17,11 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// agentHome is where a login begins.
+// agentHome is the working directory of a login.
 const agentHome = "/home/agent"
 
-// Login is how sshd runs a command on the machine, or a shell where there is none: with the environment of a login,
-// and the paths of the machine that it names made real ones. Its streams are the caller's to set.
+// Login returns the command that sshd runs on the machine, or a shell if command is empty. It has the environment of a login,
+// and real paths in place of the paths of the machine. The caller sets its streams.
 func (m Machine) Login(command, term string) *exec.Cmd {
 	if command == "" {
 		command = "tm" // a login shell does that
@@ -100,13 +100,13 @@ func (m Machine) realBytes(text []byte) []byte {
 	return out
 }
 
-// tops are the directories of the machine that a command may name.
+// tops are the directories of the machine whose paths are replaced in a command.
 var tops = []string{"/workspace", "/data", "/home/agent", "/opt/hermes-box", protocol.StateDir, "/usr/local/libexec", "/usr/local/bin", "/etc/hermes-box"}
 
 var word = regexp.MustCompile(`^[A-Za-z0-9._/@%+,-]*`)
 
-// real makes the paths of the machine in a command real ones, quoted for where they stand. A path begins where a word
-// does, or behind a = or a : as in assignments and lists.
+// real replaces the paths of the machine in a command by real ones, quoted as the place requires. A path begins at the begin
+// of a word, or after a = or a : as in assignments and lists.
 func (m Machine) real(command string) string {
 	var out strings.Builder
 	var quote byte
@@ -151,7 +151,7 @@ func (m Machine) names(name string) bool {
 	return false
 }
 
-// quoted writes a path as part of a word of the shell that is in this quote.
+// quoted returns a path as part of a shell word inside this quote.
 func quoted(path string, quote byte) string {
 	switch quote {
 	case '\'':
