@@ -166,7 +166,7 @@ func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.checkSkew(ctx); err != nil {
 		return nil, err
 	}
-	c, err := b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")), s.Command...)
+	c, err := b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")), s.Command...)
 	return c, b.unreached(ctx, err)
 }
 

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -103,9 +104,9 @@ func TestTheGuestDecides(t *testing.T) {
 		"Lima is content":        {s: sight{vm: limactl.Instance{State: limactl.Running, Notes: []string{"no guest agent"}}, guest: guest}, state: limactl.Running},
 		"Lima calls it degraded": {s: sight{vm: limactl.Instance{State: limactl.Degraded, Cause: "its host agent has died"}, guest: guest}, state: limactl.Running, cause: "host agent"},
 		"limactl hangs":          {s: sight{vmErr: context.DeadlineExceeded, guest: guest}, state: limactl.Running},
-		"neither answers":        {s: sight{vm: limactl.Instance{State: limactl.Running}, guestErr: errNoAnswer}, state: limactl.Degraded, cause: "does not answer"},
+		"neither answers":        {s: sight{vm: limactl.Instance{State: limactl.Running}, guestErr: errors.New("refused")}, state: limactl.Degraded, cause: "does not answer"},
 		"a component fails":      {s: sight{vm: limactl.Instance{State: limactl.Running}, guest: guestOf(t, map[string]string{"codex": protocol.FailedState})}, state: limactl.Degraded},
-		"it is off":              {s: sight{vm: limactl.Instance{State: limactl.Stopped}, guestErr: errNoAnswer}, state: limactl.Stopped},
+		"it is off":              {s: sight{vm: limactl.Instance{State: limactl.Stopped}, guestErr: errors.New("refused")}, state: limactl.Stopped},
 	} {
 		st := &Status{}
 		b.settleState(st, c.s)
