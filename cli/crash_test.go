@@ -178,7 +178,7 @@ func TestHalfAVMIsNoVM(t *testing.T) {
 		t.Errorf("start: %v %s", err, out)
 	}
 	out, _, err = m.run("doctor")
-	if err == nil || !strings.Contains(out, "the VM is gone: ") || !strings.Contains(out, "do not destroy the box if you need it") || strings.Contains(out, "hermes-box stop") {
+	if err == nil || !strings.Contains(out, "the VM is gone: ") || !strings.Contains(out, "do not destroy the box if you need its data") || strings.Contains(out, "hermes-box stop") {
 		t.Errorf("doctor: %v %s", err, out)
 	}
 	m.must("stop", "--quiet")

@@ -125,7 +125,7 @@ func TestLoginWalk(t *testing.T) {
 	// A wrong token is refused and asked for again, the right one is given.
 	tm.Type(down+enter, "hermes-box setup executor", "▸ Run it here")
 	tm.Type(enter, "Executor's token", "Paste it")
-	tm.Type("0123456789"+enter, "executor does not take this token", "▸ Run it here")
+	tm.Type("0123456789"+enter, "executor does not accept this token", "▸ Run it here")
 	tm.Type(enter, "Paste it")
 	pasted := "\x1b[200~" + m.token + "\x1b[201~" // as terminals send it
 	tm.Type(pasted+enter, "✓ Executor's token for Hermes  done   Hermes knows Executor", "4 of 6 done")

@@ -73,10 +73,10 @@ func TestSetupExecutorRefuses(t *testing.T) {
 			t.Errorf("hermes has %q %q", m.hermesFile(".env"), m.hermesFile("config.yaml"))
 		}
 	}
-	refused(wrong, 1, "hermes-box: executor does not take this token\nhint: hermes-box exec -- sudo cat")
+	refused(wrong, 1, "hermes-box: executor does not accept this token\nhint: hermes-box exec -- sudo cat")
 	m.nowhere(wrong)
 	for _, text := range []string{"\n", m.token + "\n" + m.token, "$(reboot)"} {
-		refused(text, 2, "that is no token")
+		refused(text, 2, "this is not a token")
 	}
 	inject(t, m.machine, "extra-tool")
 	m.must("stop", "--quiet")

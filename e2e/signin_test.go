@@ -34,7 +34,7 @@ func mcpEndpoint(t *testing.T, l *lab) {
 	if err != nil || !slices.Equal(tools, ops.ReviewedTools) {
 		t.Errorf("tools: %v, %v", tools, err)
 	}
-	if _, err := ops.ExecutorTools(ctx, url, "wrong"); err == nil || !strings.Contains(err.Error(), "does not take this token") {
+	if _, err := ops.ExecutorTools(ctx, url, "wrong"); err == nil || !strings.Contains(err.Error(), "does not accept this token") {
 		t.Errorf("without the right token: %v", err)
 	}
 	if ps := l.inBox(t, "ps", "axww", "-o", "args"); strings.Contains(ps, token) {
@@ -60,7 +60,7 @@ func signIn(t *testing.T, l *lab) {
 		t.Errorf("of a new box: %v", is)
 	}
 	token := l.executorToken(t)
-	if o := l.run(t, strings.Repeat("f", 64), "setup", "executor", "--token-stdin"); o.status != 1 || !strings.Contains(o.stderr, "executor does not take this token") {
+	if o := l.run(t, strings.Repeat("f", 64), "setup", "executor", "--token-stdin"); o.status != 1 || !strings.Contains(o.stderr, "executor does not accept this token") {
 		t.Errorf("a wrong token: %+v", o)
 	}
 	o := l.run(t, "EXECUTOR_AUTH_TOKEN="+token+"\n", "setup", "executor", "--token-stdin")

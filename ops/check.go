@@ -8,11 +8,11 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Verdict is the outcome of a check.
+// Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Unknown is for what could not be looked at; it is never a pass. Looking announces a check that is being
-// made, and is never its outcome.
+// The verdicts. Unknown is for what could not be checked; it is never a pass. Looking announces a check that begins, and is
+// never its result.
 const (
 	Looking Verdict = "looking"
 	Pass    Verdict = "pass"
@@ -21,14 +21,14 @@ const (
 	Unknown Verdict = "unknown"
 )
 
-// Check is one thing looked at: what was found, and what mends it.
+// Check is one check: what it found, and how to repair it.
 type Check struct {
 	ID       string     `json:"id"`
 	Title    string     `json:"title"`
 	Verdict  Verdict    `json:"verdict"`
 	Evidence string     `json:"evidence"`
 	Repair   string     `json:"repair,omitempty"` // a command or a short advice
-	code     fault.Code // of the refusal, where it is not preflight_failed
+	code     fault.Code // of refusal, if it is not preflight_failed
 }
 
 // Summary counts checks by their verdicts: "18 passed, 1 warning".
@@ -52,7 +52,7 @@ func Summary(checks []Check) string {
 	return strings.Join(parts, ", ")
 }
 
-// probe is a check that has not been made yet. It only looks.
+// probe is a check that can be run. It changes nothing.
 type probe struct {
 	id, title string
 	look      func(context.Context) Check
@@ -75,14 +75,14 @@ func unknown(err error, repair string) Check {
 	return Check{Verdict: Unknown, Evidence: err.Error(), Repair: repair}
 }
 
-// failed turns an error with a hint into a check.
+// failed returns the check for an error with a hint.
 func failed(err error) Check {
 	c := fail(err.Error(), fault.HintOf(err))
 	c.code = fault.CodeOf(err)
 	return c
 }
 
-// refusal is the error that a failed check is to a command that needs it to pass.
+// refusal returns a failed check as the error of a command that needs it to pass.
 func (c Check) refusal() error {
 	code := c.code
 	if code == "" {

@@ -8,20 +8,19 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// maxSkew is how far the clock of the box may be off before signing in is refused: codes and certificates would not be
-// valid.
+// maxSkew is how wrong the clock of the box may be before signing in is refused: codes and certificates would be invalid.
 const maxSkew = time.Minute
 
-// ClockRepair is what sets the clock of the box.
+// ClockRepair is the command that sets the clock of the box.
 const ClockRepair = "hermes-box exec -- sudo systemctl restart systemd-timesyncd"
 
-// clockSkew is how far the clock of the box is ahead of this machine's, negative where it is behind. now is the time that
-// the box told between begun and ended: what lies between them is no skew.
+// clockSkew returns how far the clock of the box is ahead of this machine's; negative if it is behind. now is the time in
+// the answer of the box, which was asked at begun and answered at ended: any time between them counts as right.
 func clockSkew(now string, begun, ended time.Time) (time.Duration, error) {
 	guest, err := time.Parse(time.RFC3339Nano, now)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("the box tells a time that is none: %w", err)
+		return 0, fmt.Errorf("the time of the box cannot be read: %w", err)
 	case guest.Before(begun):
 		return guest.Sub(begun), nil
 	case guest.After(ended):
@@ -30,7 +29,7 @@ func clockSkew(now string, begun, ended time.Time) (time.Duration, error) {
 	return 0, nil
 }
 
-// SkewText says how far two clocks are apart, for people: "1h0m behind"; "" where that is too little to matter.
+// SkewText says how far two clocks are apart: "1h0m behind"; "" if that is too little to matter.
 func SkewText(skew time.Duration) string {
 	const matters = 5 * time.Second
 	skew = skew.Round(time.Second)
@@ -47,7 +46,7 @@ func SkewText(skew time.Duration) string {
 	return fmt.Sprintf("%dh%dm %s", int(skew.Hours()), int(skew.Minutes())%60, way)
 }
 
-// checkSkew refuses where the clock of the box is off by more than maxSkew.
+// checkSkew returns an error if the clock of the box is wrong by more than maxSkew.
 func (b *Box) checkSkew(ctx context.Context) error {
 	begun := time.Now()
 	status, err := b.guestStatus(ctx)

@@ -8,11 +8,11 @@ import (
 	"hermes-box/limactl"
 )
 
-// Diagnosis is all that doctor looked at.
+// Diagnosis is the result of all checks of doctor.
 type Diagnosis struct {
 	Checks  []Check `json:"checks"`
 	Failed  int     `json:"failed"`
-	Unknown int     `json:"unknown"` // could not be looked at, for what another check tells as a rule
+	Unknown int     `json:"unknown"` // could not be checked; another check usually says why
 }
 
 // checkBound is the most that one check may take: emulated CPUs need half a minute to run all six components.
@@ -85,7 +85,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	return d
 }
 
-// hostProbes look at this machine alone, whatever there is of the box.
+// hostProbes are the checks of this machine, whatever the state of the box.
 func (b *Box) hostProbes() []probe {
 	return []probe{
 		{"lock", "lock file", b.checkLock},
@@ -109,11 +109,11 @@ func (b *Box) checkUnderway(context.Context) Check {
 	return fail(u.String(), u.Repair)
 }
 
-// checkPortsKept looks whether another program listens on a port of the box.
+// checkPortsKept fails if another program listens on a port of the box.
 func (b *Box) checkPortsKept(context.Context) Check {
 	for _, port := range []int{b.Ports().Executor, b.Ports().Dashboard} {
 		if l := limactl.Answering(limactl.Listeners(port), limactl.Loopback); l != nil && b.foreign(*l) {
-			return fail(fmt.Sprintf("port %d of this machine is held by %s, not by the box", port, l), "stop that program, then hermes-box stop and hermes-box start")
+			return fail(fmt.Sprintf("port %d of this machine is held by %s, not by the box", port, l), "stop that program, then: hermes-box restart")
 		}
 	}
 	return pass(fmt.Sprintf("%d and %d are held by no other program", b.Ports().Executor, b.Ports().Dashboard))
@@ -126,7 +126,7 @@ func (b *Box) checkDisk(ctx context.Context) Check {
 	}
 	switch {
 	case d.Stale:
-		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is gone", d.Name, d.InUseBy), "hermes-box start releases it")
+		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is gone", d.Name, d.InUseBy), "hermes-box start")
 	case d.InUseBy != "" && d.InUseBy != b.Record.Instance:
 		return fail(fmt.Sprintf("disk %s is in use by VM %q, which is not this box", d.Name, d.InUseBy),
 			b.Lima.CommandLine("stop", d.InUseBy))

@@ -38,12 +38,11 @@ func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 	}, func() { f.Close() }
 }
 
-// commandLogSize is when the command log is moved aside, replacing the one moved before.
+// commandLogSize is the size at which the command log is rotated; one older file is kept.
 const commandLogSize = 4 << 20
 
-// CommandLog appends every run of limactl and ssh to one file, for `logs commands`. What a command run in the box is
-// given may be anybody's secret: of that only the length is kept. A home that is not there yet is not made for its
-// sake.
+// CommandLog appends every run of limactl and ssh to one file, for `logs commands`. The arguments of commands in the box may
+// be secret: only their length is kept. A home that does not exist yet is not created.
 func CommandLog(home string) func(limactl.Command) {
 	path := commandLog(home)
 	var mu sync.Mutex
@@ -73,8 +72,8 @@ type LoggedCommand struct {
 	Stderr  string    `json:"stderr,omitempty"`
 }
 
-// Line is the command in a line for people: what ran in the box, or else the command without the directory of its
-// program and without the options that every ssh has.
+// Line returns the command in one line: what ran in the box, or else the command without the directory of its program and
+// without the options that every ssh has.
 func (c LoggedCommand) Line() string {
 	if c.Inside != "" {
 		return "in the box: " + c.Inside
@@ -89,7 +88,7 @@ func (c LoggedCommand) Line() string {
 
 var sshOptions = regexp.MustCompile(`-F \S+ |-o \S+ `)
 
-// Canceled tells whether it was ended because nobody wanted it any more: that is no failure.
+// Canceled reports whether it was ended because its result was no longer needed: that is no failure.
 func (c LoggedCommand) Canceled() bool { return c.Error == context.Canceled.Error() }
 
 func entry(c limactl.Command) LoggedCommand {

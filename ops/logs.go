@@ -15,12 +15,12 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// LogSources are what Logs can show.
+// LogSources are the logs that Logs can show.
 var LogSources = []string{"hermes", "executor", "recovery", "operations", "commands", "boot"}
 
-// Logs writes the last lines of a log, and with follow goes on until the context ends. The logs of services come
-// from inside the box; those of the host can be read whatever state it is in. Two of these are NDJSON: "operations",
-// the newest operation of the box, of Event, and "commands" of LoggedCommand.
+// Logs writes the last lines of a log, and with follow continues until the context ends. The logs of services come from
+// inside the box; those of the host can be read in any state of the box. Two of them are NDJSON: "operations", the newest
+// operation, with an Event per line, and "commands", with a LoggedCommand per line.
 func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
 	switch source {
 	case "operations":
@@ -38,7 +38,7 @@ func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, o
 	return fault.New(fault.InvalidInput, "no log is called %q", source).Hint("there are %s: hermes-box logs %s", strings.Join(LogSources, ", "), LogSources[0])
 }
 
-// newestOperation is the log of the newest operation of the box; its directory if there is none.
+// newestOperation returns the path of the log of the newest operation; of its directory if there is none.
 func (b *Box) newestOperation() string {
 	dir := b.Home.Logs(b.Name())
 	entries, _ := os.ReadDir(dir) // sorted; the names begin with the time
@@ -50,16 +50,16 @@ func (b *Box) newestOperation() string {
 
 // Bounds of reading a log file.
 const (
-	logTail = 8 << 20                // more than that of its end is not looked at
-	logPoll = 250 * time.Millisecond // how often a file that is followed is looked at
+	logTail = 8 << 20                // only that much of the end is read
+	logPoll = 250 * time.Millisecond // how often a followed file is read
 )
 
-// hostLog shows the file that path names. With follow it goes on, also with the file that takes its place: a log that
-// was moved aside, the next operation.
+// hostLog writes the end of the file that path returns. With follow it continues, also with a file that replaces it: after a
+// rotation, or for the next operation.
 func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer) error {
 	f, err := openLog(path())
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.NotFound, "box %q has no such log yet", b.Name()).Hint("hermes-box create")
+		return fault.New(fault.NotFound, "box %q has no such log yet", b.Name()).Hint("hermes-box status")
 	}
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow
 			return ctx.Err()
 		case <-tick.C:
 		}
-		// What has come to this file is read before another one: nothing is skipped.
+		// The rest of this file is read before the next one, so that nothing is skipped.
 		next, err := openLog(path())
 		if err := copyNew(f, out); err != nil {
 			if next != nil {
@@ -85,7 +85,7 @@ func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow
 			return err
 		}
 		if err != nil {
-			continue // between two files, or the box is gone
+			continue // between two files, or the box was removed
 		}
 		if sameFile(f, next) {
 			next.Close()
@@ -99,7 +99,7 @@ func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow
 	}
 }
 
-// openLog opens a log; a directory is none.
+// openLog opens a log; a directory counts as missing.
 func openLog(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func sameFile(a, b *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// copyTail copies the last lines of a file, and leaves it at its end.
+// copyTail copies the last lines of a file, and leaves the position at its end.
 func copyTail(f *os.File, lines int, out io.Writer) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -140,7 +140,7 @@ func copyTail(f *os.File, lines int, out io.Writer) error {
 	return err
 }
 
-// copyNew copies what was appended since; a file that has become shorter was begun anew.
+// copyNew copies what was appended since; a file that has become shorter is read from its start.
 func copyNew(f *os.File, out io.Writer) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,28 +15,28 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// PortState is how a port of the box stands on this machine.
+// PortState says whether a port of this machine leads to its service in the box.
 type PortState string
 
 // The states of a port.
 const (
 	PortOK           PortState = "ok"                  // the service in the box answered through it
 	PortTaken        PortState = "host-taken"          // another program of this machine listens on it
-	PortNotForwarded PortState = "not-forwarded"       // it leads nowhere, though the service is up; or the box is off
+	PortNotForwarded PortState = "not-forwarded"       // nothing leads into the box, though the service is up; or the box is off
 	PortNotListening PortState = "guest-not-listening" // the service in the box is not up
 	PortUnknown      PortState = "unknown"             // it does not answer, and the box could not be asked why
 )
 
-// Port is a port of the box, as it was just found on loopback of this machine.
+// Port is a port of the box on loopback of this machine, as it was just checked.
 type Port struct {
 	Service string    `json:"service"` // executor or dashboard
 	Port    int       `json:"port"`
 	State   PortState `json:"state"`
-	PID     int       `json:"pid,omitempty"`    // of the program that has taken it, where it can be seen
+	PID     int       `json:"pid,omitempty"`    // of the program that has taken it, if it can be seen
 	Holder  string    `json:"holder,omitempty"` // that program, for people: "pid 812 (python3 -m http.server)"
 }
 
-// Problem says what is wrong with a port, for people; "" where nothing is.
+// Problem says what is wrong with a port; "" if nothing is.
 func (p Port) Problem() string {
 	switch p.State {
 	case PortTaken:
@@ -50,13 +51,13 @@ func (p Port) Problem() string {
 	return ""
 }
 
-// Repair is what to do about the problem of a port of a box that runs.
+// Repair says what to do about the problem of a port of a running box.
 func (p Port) Repair() string {
 	switch p.State {
 	case PortTaken:
-		return "stop that program, then hermes-box stop and hermes-box start"
+		return "stop that program, then: hermes-box restart"
 	case PortNotForwarded:
-		return "hermes-box stop, then hermes-box start"
+		return "hermes-box restart"
 	case PortNotListening:
 		return "hermes-box logs " + logName(p.Service)
 	case PortUnknown:
@@ -65,7 +66,7 @@ func (p Port) Repair() string {
 	return ""
 }
 
-// logName is the log of a service: Hermes writes that of its dashboard.
+// logName returns the name of the log of a service. The dashboard is part of Hermes.
 func logName(service string) string {
 	if service == "dashboard" {
 		return "hermes"
@@ -76,13 +77,13 @@ func logName(service string) string {
 // portBound is the most that a port may take to answer.
 const portBound = 3 * time.Second
 
-// portAnswer is what was seen of a port from this machine alone.
+// portAnswer is what was seen of a port without asking the box.
 type portAnswer struct {
 	Port
 	answered bool
 }
 
-// askPorts asks all ports at the same time, and returns at once. The function it returns waits for the answers.
+// askPorts starts to check all ports at the same time. The function it returns waits for the results.
 func (b *Box) askPorts(ctx context.Context) func() []portAnswer {
 	all := []portAnswer{
 		{Port: Port{Service: "executor", Port: b.Ports().Executor}},
@@ -98,7 +99,7 @@ func (b *Box) askPorts(ctx context.Context) func() []portAnswer {
 	}
 }
 
-// ask looks who listens on the port, and whether the service answers where that is the box.
+// ask finds out who listens on the port and, if that may be the box, whether the service answers.
 func (a *portAnswer) ask(ctx context.Context, b *Box) {
 	listener := limactl.Answering(limactl.Listeners(a.Port.Port), limactl.Loopback)
 	if listener != nil && b.foreign(*listener) {
@@ -111,8 +112,8 @@ func (a *portAnswer) ask(ctx context.Context, b *Box) {
 	a.answered = err == nil && answers(ctx, url) == nil
 }
 
-// foreign tells whether a listener is certainly not of the box. What runs as this user is looked at; what cannot be seen
-// belongs to another one.
+// foreign reports whether a listener certainly does not belong to the box: it is a process of another user, or one that
+// Lima does not run for the box.
 func (b *Box) foreign(l limactl.Listener) bool {
 	if l.PID == 0 {
 		return l.UID >= 0 && l.UID != os.Geteuid()
@@ -120,7 +121,7 @@ func (b *Box) foreign(l limactl.Listener) bool {
 	return l.Command != "" && !b.Lima.Owns(b.instanceName(), l)
 }
 
-// instanceName is the name of the box's VM, also where there is none.
+// instanceName returns the name of the box's VM, also if there is none.
 func (b *Box) instanceName() string {
 	if b.Record != nil {
 		return b.Record.Instance
@@ -128,8 +129,8 @@ func (b *Box) instanceName() string {
 	return b.Name()
 }
 
-// judgePorts says how each port stands, by what was seen of it and by what is known of the box: guest is its status of
-// now, nil where it did not answer; off says that its VM does not run.
+// judgePorts sets the state of each port. guest is the current status of the box, nil if it did not answer; off means that
+// its VM does not run.
 func (b *Box) judgePorts(ctx context.Context, all []portAnswer, guest *protocol.Status, off bool) (ports []Port) {
 	for _, a := range all {
 		switch {
@@ -148,7 +149,7 @@ func (b *Box) judgePorts(ctx context.Context, all []portAnswer, guest *protocol.
 	return ports
 }
 
-// deadPort asks the box why a port does not answer.
+// deadPort returns the state of a port that does not answer, by asking the box.
 func (b *Box) deadPort(ctx context.Context, service string, guest *protocol.Status) PortState {
 	if service == "dashboard" { // it is no component: its unit is asked
 		ctx, cancel := context.WithTimeout(ctx, portBound)
@@ -163,8 +164,23 @@ func (b *Box) deadPort(ctx context.Context, service string, guest *protocol.Stat
 	return PortNotListening
 }
 
-// portOf asks one port of a box that should run. The error is what is wrong with it; look is asked for the status of the
-// box only then, and may return nil.
+// deadForwards says in one line which services of a running box cannot be reached on this machine, and what still works; ""
+// if all can. A service that is not up is no matter of its forward.
+func deadForwards(ports []Port) string {
+	var dead []string
+	for _, p := range ports {
+		if p.State == PortTaken || p.State == PortNotForwarded {
+			dead = append(dead, fmt.Sprintf("%s (port %d)", p.Service, p.Port))
+		}
+	}
+	if len(dead) == 0 {
+		return ""
+	}
+	return "not forwarded to this machine: " + strings.Join(dead, ", ") + "; ssh, exec, logs and login work"
+}
+
+// portOf checks one port of a box that should run; the error says what is wrong with it. look returns the status of the
+// box, or nil, and is called only for a port that does not answer.
 func (b *Box) portOf(ctx context.Context, service string, look func() *protocol.Status) (Port, error) {
 	a := portAnswer{Port: Port{Service: service, Port: b.Ports().Executor}}
 	if service == "dashboard" {
@@ -182,7 +198,7 @@ func (b *Box) portOf(ctx context.Context, service string, look func() *protocol.
 		Detail("state", a.State).Detail("pid", a.PID).Detail("holder", a.Holder)
 }
 
-// unitPort is how a port stands whose service is a unit, by the end of systemctl is-active.
+// unitPort returns the state of a dead port from the result of systemctl is-active for its unit.
 func unitPort(err error) PortState {
 	var exit *ssh.ExitError
 	switch {

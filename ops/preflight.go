@@ -23,7 +23,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-// preflight are the checks before a create, the cheapest and most telling first.
+// preflight are the checks before a create, the fastest and most useful first.
 func (b *Box) preflight() []probe {
 	return []probe{
 		{"lock", "lock file", b.checkLock},
@@ -131,7 +131,7 @@ func checkSSH(context.Context) Check {
 }
 
 func (b *Box) checkPath(context.Context) Check {
-	if strings.ContainsAny(b.Dir, `,"%`) { // qemu's options and ssh's ControlPath take them for their own
+	if strings.ContainsAny(b.Dir, `,"%`) { // they have a meaning in qemu's options and in ssh's ControlPath
 		return fail(b.Dir+" has a comma, quote or percent sign in it", "set HERMES_BOX_HOME to a path without")
 	}
 	if err := store.Check(b.Dir); err != nil {
@@ -143,10 +143,10 @@ func (b *Box) checkPath(context.Context) Check {
 	return pass(b.Dir)
 }
 
-// errNoLock is why something cannot be looked at; what is the matter with the lock, its own check tells.
+// errNoLock is the reason of checks that need the lock. Its own check says what is wrong with it.
 var errNoLock = errors.New("known once there is a lock")
 
-// checkHostClock catches a clock that is plainly behind: TLS and logins would fail inside.
+// checkHostClock finds a clock that is far behind: TLS and logins would fail in the box.
 func (b *Box) checkHostClock(context.Context) Check {
 	now := time.Now()
 	info, err := os.Stat(LockPath(b.Config))
@@ -155,7 +155,7 @@ func (b *Box) checkHostClock(context.Context) Check {
 	}
 	if behind := info.ModTime().Sub(now); behind > 24*time.Hour {
 		return fail(fmt.Sprintf("the clock of this machine says %s, but the lock file was written on %s",
-			now.Format(time.DateOnly), info.ModTime().Format(time.DateOnly)), "set the clock")
+			now.Format(time.DateOnly), info.ModTime().Format(time.DateOnly)), "set the clock of this machine")
 	}
 	return pass(now.Format(time.RFC3339))
 }
@@ -202,13 +202,13 @@ func (b *Box) checkPortsFree(context.Context) Check {
 	return pass(fmt.Sprintf("%d and %d are free", ports.Executor, ports.Dashboard))
 }
 
-// checkMachine compares what the box is to get with what this machine has. It only warns: the guest takes memory as it
-// needs it, and more CPUs than there are make it slow and no more.
+// checkMachine compares the size of the box with this machine. It only warns: the guest takes memory as it needs it, and
+// too many CPUs only make it slow.
 func (b *Box) checkMachine(context.Context) Check {
 	return resources{runtime.NumCPU(), freeMemory()}.enough(b.actual(), b.Config.Path)
 }
 
-// resources are what a machine has to give; memory in bytes, 0 where it is not known.
+// resources are the CPUs and the free memory of a machine; memory is in bytes, 0 if unknown.
 type resources struct {
 	cpus   int
 	memory int64
@@ -217,11 +217,11 @@ type resources struct {
 func (have resources) enough(want store.Machine, file string) Check {
 	var short, set []string
 	if have.cpus < want.CPUs {
-		short = append(short, fmt.Sprintf("the box is to have %d CPUs, this machine has %d", want.CPUs, have.cpus))
+		short = append(short, fmt.Sprintf("the config asks for %d CPUs, this machine has %d", want.CPUs, have.cpus))
 		set = append(set, fmt.Sprintf("cpus: %d", have.cpus))
 	}
 	if have.memory > 0 && have.memory < want.Memory {
-		short = append(short, fmt.Sprintf("the box is to have %s of memory, %s are free here", size(want.Memory), size(have.memory)))
+		short = append(short, fmt.Sprintf("the config asks for %s of memory, %s are free", size(want.Memory), size(have.memory)))
 		set = append(set, "memory: "+config.FormatSize(max(have.memory>>30, 1)<<30))
 	}
 	if len(short) > 0 {
@@ -230,15 +230,15 @@ func (have resources) enough(want store.Machine, file string) Check {
 	return pass(fmt.Sprintf("%d CPUs, %s free", have.cpus, size(have.memory)))
 }
 
-// checkSpace counts what has still to come in, the image once more (Lima copies it) and room for the guest to
-// install into; the disks of the VM grow as they fill.
+// checkSpace adds up the missing downloads, the image once more (Lima copies it) and room for the guest to install into;
+// the disks of the VM grow as they fill.
 func (b *Box) checkSpace(context.Context) Check {
 	if b.Lock == nil {
 		return unknown(errNoLock, "")
 	}
 	all := append(imageArtifacts(b.Lock), softwareArtifacts(b.Lock)...)
 	need := sum(all)
-	if _, err := os.Stat(b.Home.Artifacts()); err == nil { // a look must not make it
+	if _, err := os.Stat(b.Home.Artifacts()); err == nil { // a check must not create it
 		cache, err := b.openCache()
 		if err != nil {
 			return failed(err)
@@ -257,8 +257,8 @@ func (b *Box) checkSpace(context.Context) Check {
 	return pass(size(free) + " free")
 }
 
-// checkRoomToGrow is checkSpace of a box that is made: its disks take room on this machine as they fill, and a write in
-// the box fails where there is none.
+// checkRoomToGrow is checkSpace for an existing box: its disks grow on this machine as they fill, and without room a write
+// in the box fails.
 func (b *Box) checkRoomToGrow(context.Context) Check {
 	free, err := freeSpace(b.Dir)
 	if err != nil {
@@ -278,7 +278,7 @@ func roomToGrow(dir string, free int64) Check {
 	return pass(size(free) + " free")
 }
 
-// freeSpace is how many bytes this user can write where dir is, or will be.
+// freeSpace returns how many bytes this user can write where dir is, or will be.
 func freeSpace(dir string) (int64, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(existing(dir), &fs); err != nil {
@@ -287,7 +287,7 @@ func freeSpace(dir string) (int64, error) {
 	return int64(fs.Bavail) * int64(fs.Bsize), nil
 }
 
-// existing is the nearest directory that is there already.
+// existing returns dir, or the nearest directory above it that exists.
 func existing(dir string) string {
 	for {
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -304,5 +304,5 @@ func sum(all []lock.Artifact) (bytes int64) {
 	return bytes
 }
 
-// size is "340 MiB".
+// size formats a number of bytes: "340 MiB".
 func size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }

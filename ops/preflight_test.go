@@ -17,7 +17,7 @@ func TestASmallMachineIsToldAndNotRefused(t *testing.T) {
 	}{
 		{resources{4, 8 << 30}, Pass, "4 CPUs, 8.0 GiB free", ""},
 		{resources{8, 0}, Pass, "8 CPUs", ""},
-		{resources{2, 16 << 30}, Warn, "the box is to have 4 CPUs, this machine has 2", "set vm: {cpus: 2} in /c.yaml"},
+		{resources{2, 16 << 30}, Warn, "the config asks for 4 CPUs, this machine has 2", "set vm: {cpus: 2} in /c.yaml"},
 		{resources{4, 3<<30 + 1}, Warn, "8.0 GiB of memory, 3.0 GiB are free", "set vm: {memory: 3GiB} in /c.yaml"},
 		{resources{1, 1 << 20}, Warn, "; ", "set vm: {cpus: 1, memory: 1GiB} in /c.yaml"},
 	} {
@@ -28,7 +28,7 @@ func TestASmallMachineIsToldAndNotRefused(t *testing.T) {
 	}
 	// This machine is looked at for real: nothing has so many CPUs.
 	b := &Box{Config: &config.Config{Path: "/c.yaml", VM: config.VM{CPUs: 1 << 20, Memory: 1 << 60}}}
-	if c := b.checkMachine(t.Context()); c.Verdict != Warn || !strings.Contains(c.Evidence, "CPUs") || !strings.Contains(c.Evidence, "are free here") {
+	if c := b.checkMachine(t.Context()); c.Verdict != Warn || !strings.Contains(c.Evidence, "CPUs") || !strings.Contains(c.Evidence, "are free") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -16,18 +16,18 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// ReviewedTools are what Executor's MCP endpoint may offer. Anything else is refused until it has been reviewed here.
+// ReviewedTools are the tools that Executor's MCP endpoint may offer. Others are refused until they are reviewed.
 var ReviewedTools = []string{"execute", "resume"}
 
-// ExecutorSetup is the outcome of SetupExecutor.
+// ExecutorSetup is the result of SetupExecutor.
 type ExecutorSetup struct {
-	Already bool     `json:"already"` // Hermes had the token and used it: nothing was changed
-	Tools   []string `json:"tools"`   // what Hermes finds at Executor
+	Already bool     `json:"already"` // Hermes already had the token; nothing was changed
+	Tools   []string `json:"tools"`   // that Hermes found at Executor
 }
 
-// SetupExecutor gives Hermes the token of Executor. The token first proves itself on the forwarded port, where Executor
-// has to offer exactly the reviewed tools; then Hermes gets it, is restarted and has to find the same. What fails
-// leaves Hermes as it was. The token goes into the box on stdin, and into no log, argument or error.
+// SetupExecutor gives Hermes the token of Executor. The token is first tried on the forwarded port, where Executor must
+// offer exactly the reviewed tools; then Hermes gets it, is restarted and must find the same tools. If that fails, Hermes
+// stays as it was. The token is sent on stdin, and is in no log, argument or error.
 func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*ExecutorSetup, error) {
 	if !protocol.ValidToken(token) {
 		return nil, errToken
@@ -61,36 +61,36 @@ func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*Exec
 	return &ExecutorSetup{Already: linked.Already, Tools: linked.Tools}, nil
 }
 
-var errToken = fault.New(fault.InvalidInput, "that is no token: it is made of letters, digits and -._~+/=").
-	Hint("%s shows Executor's", ShowToken)
+var errToken = fault.New(fault.InvalidInput, "this is not a token: a token has only letters, digits and -._~+/=").
+	Hint("%s", ShowToken)
 
-// toolsBound is the most that a look at an MCP endpoint may take; emulated CPUs are slow.
+// toolsBound is how long an MCP endpoint may take to list its tools; emulated CPUs are slow.
 const toolsBound = time.Minute
 
-// ExecutorTools are the names of the tools that an MCP endpoint offers to whoever has the token, sorted.
+// ExecutorTools returns the sorted names of the tools that an MCP endpoint offers with a token.
 func ExecutorTools(ctx context.Context, url, token string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsBound)
 	defer cancel()
-	bearer := &bearer{token: token, transport: &http.Transport{}} // no proxy: it is on loopback
+	bearer := &bearer{token: token, transport: &http.Transport{}} // without a proxy, since it is on loopback
 	defer bearer.transport.CloseIdleConnections()
 	names, err := listTools(ctx, &mcp.StreamableClientTransport{
 		Endpoint: url,
 		HTTPClient: &http.Client{Transport: bearer, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the token is for this address alone
+			return http.ErrUseLastResponse // the token is only for this address
 		}},
 		MaxRetries: -1,
-		// Executor answers the standing GET only when it has something to say, and Connect waits for that.
+		// Executor answers the standing GET only when it has something to send, and Connect would wait for that.
 		DisableStandaloneSSE: true,
 	})
 	switch {
 	case err == nil:
 		return names, nil
 	case bearer.refused.Load():
-		return nil, fault.New(fault.PreflightFailed, "executor does not take this token").Hint("%s shows the right one", ShowToken)
+		return nil, fault.New(fault.PreflightFailed, "executor does not accept this token").Hint("%s shows the right one", ShowToken)
 	case strings.Contains(err.Error(), token): // an answer may repeat what was sent
-		err = errors.New("it answers with what it was sent")
+		err = errors.New("the answer repeats the token")
 	}
-	return nil, fault.New(fault.HealthFailed, "the MCP endpoint %s: %w", url, err).Hint("hermes-box logs executor; hermes-box doctor")
+	return nil, fault.New(fault.HealthFailed, "the MCP endpoint %s: %w", url, err).Hint("hermes-box logs executor")
 }
 
 func listTools(ctx context.Context, transport mcp.Transport) ([]string, error) {
@@ -111,7 +111,7 @@ func listTools(ctx context.Context, transport mcp.Transport) ([]string, error) {
 	return names, nil
 }
 
-// bearer adds the token to each request and notices when it is refused.
+// bearer adds the token to each request and remembers if it was refused.
 type bearer struct {
 	token     string
 	transport *http.Transport
@@ -128,12 +128,12 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// reviewed refuses tools that were not reviewed, and the lack of one.
+// reviewed returns an error if a tool was not reviewed, or a reviewed one is missing.
 func reviewed(tools []string) error {
 	for _, name := range tools {
 		if !slices.Contains(ReviewedTools, name) {
 			return fault.New(fault.IntegrityFailed, "executor offers the tool %q, which was not reviewed", name).
-				Hint("this version of hermes-box knows %s: use an Executor that offers these alone", strings.Join(ReviewedTools, " and "))
+				Hint("this version of hermes-box allows %s: use an Executor with only these", strings.Join(ReviewedTools, " and "))
 		}
 	}
 	for _, name := range ReviewedTools {

@@ -76,7 +76,7 @@ func TestExecutorToolsRefuses(t *testing.T) {
 		url, token, want string
 		code             fault.Code
 	}{
-		"wrong token": {endpoint(t, ReviewedTools...), "fedcba9876543210", "executor does not take this token", fault.PreflightFailed},
+		"wrong token": {endpoint(t, ReviewedTools...), "fedcba9876543210", "executor does not accept this token", fault.PreflightFailed},
 		"nobody":      {gone.URL + "/mcp", goodToken, "connection refused", fault.HealthFailed},
 		"no MCP":      {serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }), goodToken, "the MCP endpoint", fault.HealthFailed},
 		"an echo": {serve(t, func(w http.ResponseWriter, r *http.Request) {

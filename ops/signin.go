@@ -13,29 +13,29 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// SignIn is one step of signing in: what it is for, how it is done, and whether it is. Exactly one of Command, URL
-// and Setup is set.
+// SignIn is one step of signing in: its purpose, how to do it, and whether it is done. Exactly one of Command, URL and Setup
+// is set.
 type SignIn struct {
 	ID      string   `json:"id"`
 	Title   string   `json:"title"`
 	Why     string   `json:"why"`
-	Ask     string   `json:"ask,omitempty"`     // what a person types to see the token that is asked for
-	Command []string `json:"command,omitempty"` // to be run in a terminal of the box: SignInCommand
-	URL     string   `json:"url,omitempty"`     // to be opened in a browser of this machine
-	Setup   string   `json:"setup,omitempty"`   // what `hermes-box setup` asks for
-	Type    string   `json:"type"`              // what a person types on this machine to do it
+	Ask     string   `json:"ask,omitempty"`     // command that shows the token that is asked for
+	Command []string `json:"command,omitempty"` // to run on a terminal in the box; see SignInCommand
+	URL     string   `json:"url,omitempty"`     // to open in a browser of this machine
+	Setup   string   `json:"setup,omitempty"`   // argument of hermes-box setup
+	Type    string   `json:"type"`              // command on this machine that does it
 	Done    bool     `json:"done"`
-	Detail  string   `json:"detail,omitempty"` // how that shows, or what is in the way
+	Detail  string   `json:"detail,omitempty"` // how that was found, or what is missing
 }
 
-// signIn is a row of the table: probe finds its state in what the box answered.
+// signIn is a row of the table. probe finds its state in the answer of the box.
 type signIn struct {
 	id, title, why string
 	ask            string
 	command        []string
-	portal         string // as Box.URL calls it
+	portal         string // name of a service for Box.URL
 	setup          string
-	takesUp        bool // Hermes has to be restarted to take up all of what was set up
+	restarts       bool // Hermes has to be restarted to use what was set up
 	probe          func(inside map[string]protocol.SignIn) (done bool, detail string)
 }
 
@@ -43,40 +43,40 @@ type signIn struct {
 var signIns = []signIn{
 	{
 		id: "claude", title: "Claude Code", command: []string{"claude", "auth", "login"}, probe: inside(protocol.SignInClaude),
-		why: "Claude Code works with your Anthropic account. It shows an address: sign in there, then paste the code you get.",
+		why: "Claude Code works with your Anthropic account. It shows an address: sign in there and paste the code you get.",
 	}, {
 		id: "codex", title: "Codex", command: []string{"codex", "login", "--device-auth"}, probe: inside(protocol.SignInCodex),
-		why: "Codex works with your ChatGPT account. It shows an address and a code to type there.",
+		why: "Codex works with your ChatGPT account. It shows an address and a code to enter there.",
 	}, {
-		id: "hermes", title: "Hermes Agent", command: []string{"hermes", "setup"}, takesUp: true, probe: inside(protocol.SignInHermes),
-		why: "Hermes works with an account or a key of a provider of models; its own setup asks for that, and for the chats it shall answer in. The box runs its gateway already: where a service is offered, say no.",
+		id: "hermes", title: "Hermes Agent", command: []string{"hermes", "setup"}, restarts: true, probe: inside(protocol.SignInHermes),
+		why: "Hermes needs an account or an API key of a model provider; its setup asks for that, and for the chats to answer in. The box already runs its gateway: if the setup offers to install a service, say no.",
 	}, {
-		id: "model", title: "Hermes's model", command: []string{"hermes", "model"}, takesUp: true, probe: inside(protocol.SignInModel),
-		why: "Hermes answers with the model that is chosen here.",
+		id: "model", title: "Hermes's model", command: []string{"hermes", "model"}, restarts: true, probe: inside(protocol.SignInModel),
+		why: "Choose the model that Hermes uses.",
 	}, {
 		id: "executor", title: "Executor's portal", portal: "executor", probe: inside(protocol.SignInExecutor),
-		why: "Executor calls for the agents what you connect in its portal. The portal asks for Executor's token.", ask: ShowToken,
+		why: "Executor gives the agents the tools that you connect in its portal. The portal asks for Executor's token.", ask: ShowToken,
 	}, {
 		id: "token", title: "Executor's token for Hermes", setup: "executor", probe: inside(protocol.SignInToken),
-		why: "Hermes uses Executor with this token. It is tried first, then kept in Hermes's own environment, and Hermes is restarted.", ask: ShowToken,
+		why: "Hermes uses Executor with this token. It is tried first, then stored in Hermes's environment, and Hermes is restarted.", ask: ShowToken,
 	},
 }
 
-// ShowToken is what a person types to see the token of Executor; this program never prints it itself.
+// ShowToken is the command that shows the token of Executor. This program never prints the token itself.
 const ShowToken = "hermes-box exec -- sudo cat " + protocol.DataDir + "/secrets/executor-token.env"
 
-// inside is the probe of a step whose state the box itself tells.
+// inside is the probe of a step whose state is in the answer of the box.
 func inside(name string) func(map[string]protocol.SignIn) (bool, string) {
-	return func(told map[string]protocol.SignIn) (bool, string) {
-		s, ok := told[name]
+	return func(answer map[string]protocol.SignIn) (bool, string) {
+		s, ok := answer[name]
 		if !ok {
-			return false, "the box does not tell"
+			return false, "the box does not say"
 		}
 		return s.Done, s.Detail
 	}
 }
 
-// SignInIDs are the steps that SignIns tells of, in order.
+// SignInIDs returns the names of the steps, in order.
 func SignInIDs() (ids []string) {
 	for _, s := range signIns {
 		ids = append(ids, s.id)
@@ -84,24 +84,24 @@ func SignInIDs() (ids []string) {
 	return ids
 }
 
-// SignIns asks a running box which steps are done: one round trip, in which the agents are asked themselves. Nothing
-// is remembered and nothing is changed, but that the helper of another version of this program is replaced.
+// SignIns asks a running box which steps are done: one round trip, in which the box asks the agents. Nothing is remembered.
+// Nothing is changed, except that the helper of another version of this program is replaced.
 func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
 	if err := b.running(ctx); err != nil {
 		return nil, err
 	}
-	var told protocol.SignedIn
-	if err := b.askUpgrading(ctx, protocol.VerbSignedIn, nil, &told, nil); err != nil {
+	var answer protocol.SignedIn
+	if err := b.askUpgrading(ctx, protocol.VerbSignedIn, nil, &answer, nil); err != nil {
 		return nil, err
 	}
 	byName := map[string]protocol.SignIn{}
-	for _, s := range told.SignIns {
+	for _, s := range answer.SignIns {
 		byName[s.Name] = s
 	}
 	var steps []SignIn
 	for _, row := range signIns {
 		s := SignIn{ID: row.id, Title: row.title, Why: row.why, Ask: row.ask, Command: row.command, Setup: row.setup}
-		s.Type = row.typed()
+		s.Type = row.commandLine()
 		if row.portal != "" {
 			url, err := b.URL(row.portal)
 			if err != nil {
@@ -115,8 +115,8 @@ func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
 	return steps, nil
 }
 
-// typed is what a person types to do a step without the walkthrough.
-func (s signIn) typed() string {
+// commandLine is the command that does a step without the walkthrough.
+func (s signIn) commandLine() string {
 	switch {
 	case s.portal != "":
 		return "hermes-box open " + s.portal
@@ -126,17 +126,17 @@ func (s signIn) typed() string {
 	return "hermes-box exec -t -- " + shellescape.QuoteCommand(s.command)
 }
 
-// TypeSignIn is what a person types on this machine to do a step; empty where none is called that.
+// TypeSignIn returns the command on this machine that does a step; empty if there is no such step.
 func TypeSignIn(id string) string {
 	for _, s := range signIns {
 		if s.id == id {
-			return s.typed()
+			return s.commandLine()
 		}
 	}
 	return ""
 }
 
-// SignIn asks for one step alone.
+// SignIn asks for one step.
 func (b *Box) SignIn(ctx context.Context, id string) (SignIn, error) {
 	if err := KnownSignIn(id); err != nil {
 		return SignIn{}, err
@@ -148,17 +148,17 @@ func (b *Box) SignIn(ctx context.Context, id string) (SignIn, error) {
 	return all[slices.IndexFunc(all, func(s SignIn) bool { return s.ID == id })], nil
 }
 
-// KnownSignIn refuses what is no step.
+// KnownSignIn returns an error if there is no such step.
 func KnownSignIn(id string) error {
 	if ids := SignInIDs(); !slices.Contains(ids, id) {
-		return fault.New(fault.InvalidInput, "nothing to sign in to is called %q", id).
+		return fault.New(fault.InvalidInput, "there is no sign-in step %q", id).
 			Hint("hermes-box login %s", strings.Join(ids, "|"))
 	}
 	return nil
 }
 
-// SignInCommand is the command that hands this terminal to the program of a step with a Command, in the box. It is
-// not started: the caller sets Stdin, Stdout and Stderr to the terminal. It is refused while the clock of the box is wrong.
+// SignInCommand returns the command that runs the program of a step with a Command in the box, on this terminal. It is not
+// started: the caller sets Stdin, Stdout and Stderr. It is refused while the clock of the box is wrong.
 func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.running(ctx); err != nil {
 		return nil, err
@@ -169,11 +169,11 @@ func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	return b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")), s.Command...)
 }
 
-// SignInEnded does what is left to do when the program of a step has ended: Hermes reads some of what its setup writes
-// only when it starts, and is restarted if there is any of that.
+// SignInEnded finishes a step after its program has ended: Hermes reads some of its setup only when it starts, and is
+// restarted if that has changed.
 func (b *Box) SignInEnded(ctx context.Context, s SignIn, sink Sink) error {
 	row := slices.IndexFunc(signIns, func(row signIn) bool { return row.id == s.ID })
-	if row < 0 || !signIns[row].takesUp {
+	if row < 0 || !signIns[row].restarts {
 		return nil
 	}
 	return b.change(ctx, "login", sink, func(context.Context) (Plan, error) {

@@ -33,6 +33,9 @@ func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 				Hint("hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
 		case in.State == limactl.Running:
 			if s, err := b.guestStatus(ctx); err == nil && sound(s) {
+				if dead := deadForwards(b.judgePorts(ctx, b.askPorts(ctx)(), s, false)); dead != "" {
+					return Plan{}, fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart")
+				}
 				result.Already, result.Status = true, s
 				b.remember(s)
 				return Plan{}, nil

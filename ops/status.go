@@ -103,6 +103,9 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 		st.Guest = brief(st.Guest)
 	}
 	st.Forwards = b.judgePorts(ctx, ports(), live, in.State == limactl.Stopped || in.State == limactl.Absent)
+	if dead := deadForwards(st.Forwards); dead != "" && st.State == string(limactl.Running) {
+		st.State, st.Cause = string(limactl.Degraded), dead
+	}
 	return st, nil
 }
 

@@ -1,9 +1,9 @@
-// Package artifact is the content-addressed cache of everything that goes into a box. An object is known by its
-// digest alone; where it came from does not matter once it is here.
+// Package artifact is the content-addressed cache of everything that goes into a box. An object is identified by its
+// digest alone, wherever it came from.
 //
-// Objects lie at <dir>/sha256/<hex> and <dir>/sha512/<hex>, and only whole, verified, synced ones do. Unfinished
-// downloads lie in <dir>/partial, locked by whoever works on them. A cache directory can serve as a mirror of
-// another cache.
+// Objects are stored at <dir>/sha256/<hex> and <dir>/sha512/<hex>, once they are complete, verified and synced. Unfinished
+// downloads are in <dir>/partial, each locked by the process that works on it. A cache directory can serve as a mirror
+// of another cache.
 package artifact
 
 import (
@@ -18,12 +18,14 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
 	"hermes-box/ops/store"
 )
 
-// Options says how a cache fetches. The zero value is good.
+// Options says how a cache fetches. The zero value is ready to use.
 type Options struct {
 	Mirrors  []string      // directories or http(s) base URLs asked first, in order, at <mirror>/<algo>/<hex>
 	Parallel int           // how many objects are fetched at once; 0: 4
@@ -41,10 +43,10 @@ type Cache struct {
 	backoff time.Duration // before the first repeat; doubled each time
 }
 
-// bufferSize is what is read, hashed and written at once.
+// bufferSize is how many bytes are read, hashed and written at a time.
 const bufferSize = 1 << 20
 
-// Open makes the directory of a cache if need be, and opens it.
+// Open opens the cache in dir, and creates the directory if needed.
 func Open(dir string, opts Options) (*Cache, error) {
 	for _, m := range opts.Mirrors {
 		if scheme, _, ok := strings.Cut(m, "://"); ok && scheme != "http" && scheme != "https" && scheme != "file" {
@@ -55,7 +57,7 @@ func Open(dir string, opts Options) (*Cache, error) {
 	for _, sub := range []string{"sha256", "sha512", "partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, fault.New(fault.ExternalFailed, "open artifact cache: %w", err).
-				Hint("make %s writable", dir)
+				Hint("make it writable: chmod u+rwx %s", shellescape.Quote(dir))
 		}
 	}
 	if err := store.SyncDir(dir); err != nil {
@@ -73,10 +75,10 @@ func Open(dir string, opts Options) (*Cache, error) {
 	return c, nil
 }
 
-// path is where an object lies, or will.
+// path is where an object is stored.
 func (c *Cache) path(d lock.Digest) string { return filepath.Join(c.dir, d.Algo, d.Hex) }
 
-// Has tells whether an artifact is here: of an image, the manifest and every blob. It looks at sizes alone; Open
+// Has reports whether an artifact is in the cache; for an image, the manifest and every blob. It compares sizes only; Open
 // and WriteTar verify.
 func (c *Cache) Has(a lock.Artifact) bool {
 	if a.IsImage() {
@@ -86,7 +88,7 @@ func (c *Cache) Has(a lock.Artifact) bool {
 	return c.sizeOf(a.Digest) == a.Size
 }
 
-// sizeOf is the size of an object, -1 if it is not here.
+// sizeOf returns the size of an object, -1 if it is not in the cache.
 func (c *Cache) sizeOf(digest string) int64 {
 	d, err := lock.ParseDigest(digest)
 	if err != nil {
@@ -99,7 +101,7 @@ func (c *Cache) sizeOf(digest string) int64 {
 	return info.Size()
 }
 
-// Missing lists the artifacts that Fetch would have to get, each digest once, and how many bytes that is at most.
+// Missing lists the artifacts that Fetch would download, each digest once, and how many bytes that is at most.
 func (c *Cache) Missing(artifacts []lock.Artifact) (missing []lock.Artifact, bytes int64) {
 	for _, a := range unique(artifacts) {
 		if !c.Has(a) {
@@ -123,9 +125,9 @@ func unique(artifacts []lock.Artifact) []lock.Artifact {
 	return list
 }
 
-// Open verifies an object in full and gives the open file, at its beginning; its Name is the path of the object.
-// A corrupt object is moved aside, so that the next Fetch gets it anew, and reported as integrity_failed. One that
-// is not here is not_found.
+// Open verifies an object in full and returns the open file, at its start; its Name is the path of the object.
+// A corrupt object is moved aside, so that the next Fetch downloads it again, and reported as integrity_failed. A missing
+// one is not_found.
 func (c *Cache) Open(ctx context.Context, digest string) (*os.File, error) {
 	d, f, err := c.open(digest)
 	if err != nil {
@@ -142,7 +144,7 @@ func (c *Cache) Open(ctx context.Context, digest string) (*os.File, error) {
 	return f, nil
 }
 
-// Path verifies an object as Open does and gives its path, for programs that open it themselves.
+// Path verifies an object as Open does and returns its path, for programs that open it themselves.
 func (c *Cache) Path(ctx context.Context, digest string) (string, error) {
 	f, err := c.Open(ctx, digest)
 	if err != nil {
@@ -151,7 +153,7 @@ func (c *Cache) Path(ctx context.Context, digest string) (string, error) {
 	return f.Name(), f.Close()
 }
 
-// open opens an object without looking inside.
+// open opens an object without verifying it.
 func (c *Cache) open(digest string) (lock.Digest, *os.File, error) {
 	d, err := lock.ParseDigest(digest)
 	if err != nil {
@@ -168,7 +170,7 @@ func (c *Cache) open(digest string) (lock.Digest, *os.File, error) {
 	return d, f, nil
 }
 
-// verify reads an object to its end and moves it aside if it is not what its name says.
+// verify reads an object to its end and moves it aside if its digest is another than its name says.
 func (c *Cache) verify(ctx context.Context, d lock.Digest, f *os.File) error {
 	h := d.New()
 	if _, err := io.CopyBuffer(writeOnly{h}, readOnly{ctx, f}, make([]byte, bufferSize)); err != nil {
@@ -188,12 +190,12 @@ func readFault(ctx context.Context, d lock.Digest, err error) error {
 		Hint("check the disk that holds the artifact cache")
 }
 
-// corrupt moves an object aside and says so. It is the very file that was read, or nothing, that is moved.
+// corrupt moves a corrupt object aside and returns the error. Only the very file that was read is moved.
 func (c *Cache) corrupt(ctx context.Context, d lock.Digest, f *os.File, found lock.Digest) error {
 	e := fault.New(fault.IntegrityFailed, "object %s in the artifact cache is corrupt: found %s", d, found).
-		Hint("run the command again; it fetches the object anew").
+		Hint("run the command again; it downloads the object again").
 		Detail("expected", d.String()).Detail("found", found.String())
-	// Also when ctx is about to end: nobody holds this lock for long while the object is there.
+	// Even if ctx is about to end: this lock is held only briefly while the object exists.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	p, err := c.lockPartial(ctx, d, true)
@@ -207,20 +209,20 @@ func (c *Cache) corrupt(ctx context.Context, d lock.Digest, f *os.File, found lo
 	}
 	now, err := os.Lstat(c.path(d))
 	if err != nil || !os.SameFile(read, now) {
-		return e // another process has been here first
+		return e // another process has moved or replaced it
 	}
 	if os.Rename(c.path(d), c.aside(d)) == nil {
-		_ = store.SyncDir(filepath.Dir(c.path(d))) // if the name comes back, it is found corrupt again
+		_ = store.SyncDir(filepath.Dir(c.path(d))) // if a crash brings the name back, it is found corrupt again
 	}
 	return e
 }
 
-// aside is where a corrupt object is kept for a look, until a good one takes its place.
+// aside is where a corrupt object is kept for inspection until a good one replaces it.
 func (c *Cache) aside(d lock.Digest) string {
 	return c.partialPath(d) + ".corrupt"
 }
 
-// readOnly makes a long read end when its context does.
+// readOnly ends a long read when its context ends.
 type readOnly struct {
 	ctx context.Context
 	r   io.Reader

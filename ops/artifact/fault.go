@@ -8,15 +8,17 @@ import (
 	"regexp"
 	"syscall"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"hermes-box/ops/fault"
 )
 
-// The ways a source fails that decide what is done next.
+// Failures of a source that decide what happens next.
 var (
 	errTruncated = errors.New("the transfer ended early") // worth another try, from where it ended
 	errStalled   = errors.New("no bytes arrived")         // likewise
 	errRedirect  = errors.New("refused a redirect from https to plain http")
-	errMoved     = errors.New("the parts of the transfer do not fit together") // begin anew
+	errMoved     = errors.New("the parts of the transfer do not fit together") // start over
 )
 
 // statusError is an HTTP answer that is not the object.
@@ -24,7 +26,7 @@ type statusError int
 
 func (s statusError) Error() string { return fmt.Sprintf("server answered status %d", int(s)) }
 
-// sourceError is content that is wrong: trying the same source again would bring the same.
+// sourceError is wrong content: the same source would send it again.
 type sourceError struct{ expected, found string }
 
 func (e *sourceError) Error() string { return "expected " + e.expected + ", found " + e.found }
@@ -37,13 +39,13 @@ func writeFault(dir string, err error) error {
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fault.New(fault.ExternalFailed, "no space left in the artifact cache %s: %w", dir, err).
-			Hint("free some space there (df -h %s) and run the command again", dir)
+			Hint("free some space there and run the command again: df -h %s", shellescape.Quote(dir))
 	}
 	return fault.New(fault.ExternalFailed, "write to the artifact cache %s: %w", dir, err).
-		Hint("make %s writable and run the command again", dir)
+		Hint("make it writable and run the command again: chmod u+rwx %s", shellescape.Quote(dir))
 }
 
-// isLocal tells whether the failure is ours and no other source would help.
+// isLocal reports whether the failure is of this machine, so that no other source would help.
 func isLocal(err error) bool {
 	var f *fault.Error
 	return errors.As(err, &f)
@@ -51,10 +53,10 @@ func isLocal(err error) bool {
 
 func interrupted(ctx context.Context, name string) error {
 	return fault.New(fault.Interrupted, "artifact %s: interrupted: %w", name, context.Cause(ctx)).
-		Hint("run the command again; it goes on where it stopped")
+		Hint("run the command again; it continues where it stopped")
 }
 
-// shown is a URL as errors may tell it: without credentials and without a query, which may hold a signature.
+// shown returns a URL for error messages: without credentials and without a query, which may hold a signature.
 func shown(u *url.URL) string {
 	bare := *u
 	bare.User, bare.RawQuery, bare.ForceQuery, bare.Fragment = nil, "", false, ""
@@ -66,7 +68,7 @@ var (
 	anyUserinfo = regexp.MustCompile(`([a-z]+://)[^\s"/@]*@`)
 )
 
-// scrub takes credentials and queries out of the text of an error that a library made.
+// scrub removes credentials and queries from the error message of a library.
 func scrub(text string) string {
 	return anyUserinfo.ReplaceAllString(anyQuery.ReplaceAllString(text, "$1"), "$1")
 }

@@ -17,22 +17,22 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// tries is how often one source is asked before its failure counts. A transfer that brought at least a step
-// further than any before it does not use one up.
+// tries is how often one source is asked before its failure counts. A transfer that got at least a step further than any
+// before it does not count as a try.
 const tries = 4
 
-// Fetch gets every artifact that is not here yet, or is here and corrupt, several at once, mirrors first, and returns when all are here
-// or one cannot be had. What was fetched in part is kept, and taken over by the next Fetch, unless it was wrong or
-// the disk is full. Progress, if not nil, is called from one goroutine at a time.
+// Fetch downloads every artifact that is missing or corrupt, several at once, mirrors first. It returns when all are in
+// the cache or one cannot be downloaded. Partial downloads are kept and continued by the next Fetch, unless the content
+// was wrong or the disk is full. Progress, if not nil, is called from one goroutine at a time.
 //
-// Plain http is as good as https here, since the digest decides what is accepted; but a source that was reviewed as
-// https is not followed to plain http.
+// Plain http is as good as https here, since the digest decides what is accepted; but a redirect from https to plain
+// http is refused.
 //
-// Errors name the artifact, where it was asked for, what was expected and what was found: integrity_failed for wrong
-// content, external_failed for sources and disks that do not work, interrupted when ctx ends.
+// Errors name the artifact, its sources, what was expected and what was found: integrity_failed for wrong content,
+// external_failed for sources and disks that do not work, interrupted when ctx ends.
 func (c *Cache) Fetch(ctx context.Context, artifacts []lock.Artifact, progress func(Progress)) error {
 	list := unique(artifacts)
-	// The large ones first: they decide how long it takes.
+	// The largest first: they take the longest.
 	slices.SortStableFunc(list, func(a, b lock.Artifact) int { return cmp.Compare(b.Size, a.Size) })
 	m := &meter{report: progress}
 	for _, a := range list {
@@ -63,7 +63,7 @@ func (c *Cache) fetchFile(ctx context.Context, a lock.Artifact, count *counter) 
 	return c.get(ctx, &object{name: a.Name, digest: d, size: a.Size, sources: append(c.mirrorsOf(d), src), count: count})
 }
 
-// get gets one object unless it is here.
+// get downloads one object unless it is in the cache.
 func (c *Cache) get(ctx context.Context, o *object) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -72,7 +72,7 @@ func (c *Cache) get(ctx context.Context, o *object) error {
 		return interrupted(ctx, o.name)
 	}
 	var p *partial
-	for p == nil { // without an error, another process has got it while we waited for its lock: look again
+	for p == nil { // nil without an error: another process downloaded it while we waited for its lock
 		done, err := c.alreadyHere(ctx, o)
 		if done || err != nil {
 			return err
@@ -92,9 +92,9 @@ func (c *Cache) get(ctx context.Context, o *object) error {
 	return nil
 }
 
-// alreadyHere tells whether the object is in the cache, whole: it is read to its end. A corrupt one goes, to be got anew
-// here and not by the command after the one that it breaks. One that is sound and of another size than wanted shows that
-// the size wanted is wrong.
+// alreadyHere reports whether the object is in the cache; it is verified in full. A corrupt one is moved aside, so that it
+// is downloaded again at once. One with the right digest and another size than wanted means that the size in the lock is
+// wrong.
 func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 	size := c.sizeOf(o.digest.String())
 	if size < 0 {
@@ -103,7 +103,7 @@ func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 	f, err := c.Open(ctx, o.digest.String())
 	if err != nil {
 		if fault.CodeOf(err) == fault.IntegrityFailed {
-			return false, nil // moved aside: get it anew
+			return false, nil // moved aside: download it again
 		}
 		return false, err
 	}
@@ -116,7 +116,7 @@ func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 	return true, nil
 }
 
-// fill brings the partial file to the whole, verified content.
+// fill completes the partial file and verifies it.
 func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
 	if err := p.resume(ctx); err != nil {
 		return o.local(ctx, readFault(ctx, o.digest, err))
@@ -132,7 +132,7 @@ func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
 		case ctx.Err() != nil:
 			return interrupted(ctx, o.name)
 		case isLocal(err):
-			p.remove() // room for something else, if it was the room that was missing
+			p.remove() // frees the space, if the disk was full
 			return o.local(ctx, err)
 		case isMissing(err) && s != o.sources[len(o.sources)-1]:
 			continue // a mirror need not have everything
@@ -143,7 +143,7 @@ func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
 	return o.fault(strings.Join(failed, "; "), last)
 }
 
-// local is the error of an object that failed for a reason of our own machine.
+// local returns the error of an object that failed because of this machine.
 func (o *object) local(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, o.name)
@@ -151,7 +151,7 @@ func (o *object) local(ctx context.Context, err error) error {
 	return fault.New(fault.CodeOf(err), "artifact %s: %w", o.name, err).Hint("%s", fault.HintOf(err))
 }
 
-// fault is the error of an object that no source had.
+// fault returns the error of an object that no source could deliver.
 func (o *object) fault(text string, last error) error {
 	if wrong, ok := errors.AsType[*sourceError](last); ok {
 		return fault.New(fault.IntegrityFailed, "artifact %s: %s", o.name, text).
@@ -167,7 +167,7 @@ func (o *object) fault(text string, last error) error {
 		Detail("artifact", o.name).Detail("expected", o.digest.String())
 }
 
-// isLoopback tells whether a source is a server on this machine.
+// isLoopback reports whether a source is a server on this machine.
 func isLoopback(s source) bool {
 	web, ok := s.(*httpSource)
 	if !ok {
@@ -178,9 +178,9 @@ func isLoopback(s source) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// from asks one source until it has brought the content, or its failure is one that asking again will not change.
+// from asks one source until it has delivered the content, or fails in a way that another try would not change.
 func (c *Cache) from(ctx context.Context, p *partial, o *object, s source) error {
-	var etag string // of the content that is in the partial file so far, if this source brought it
+	var etag string // of the content in the partial file, if this source sent it
 	furthest := p.size
 	for try := 1; ; try++ {
 		err := c.transfer(ctx, p, o, s, &etag)

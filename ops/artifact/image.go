@@ -21,7 +21,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// maxManifest bounds a manifest, in bytes: what registries themselves accept.
+// maxManifest is the largest manifest in bytes: the limit of registries.
 const maxManifest = 4 << 20
 
 // Blob is a part of an OCI image: its config or a layer.
@@ -30,8 +30,8 @@ type Blob struct {
 	Size   int64
 }
 
-// Image lists the config and the layers of a cached image, each once, the config first. The manifest is verified;
-// the blobs are there, and are verified when they are read. Where the manifest or a blob is not here, it is not_found.
+// Image lists the config and the layers of a cached image, each once, the config first. The manifest is verified; the
+// blobs exist, and are verified when they are read. If the manifest or a blob is missing, the error is not_found.
 func (c *Cache) Image(manifestDigest string) ([]Blob, error) {
 	blobs, _, err := c.manifest(context.Background(), manifestDigest)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Cache) Image(manifestDigest string) ([]Blob, error) {
 	return blobs, nil
 }
 
-// manifest reads a cached manifest: its blobs and its own size.
+// manifest reads a cached manifest and returns its blobs and its own size.
 func (c *Cache) manifest(ctx context.Context, digest string) ([]Blob, int64, error) {
 	f, err := c.Open(ctx, digest)
 	if err != nil {
@@ -100,7 +100,7 @@ func sumSizes(blobs []Blob) int64 {
 	return sum
 }
 
-// fetchImage gets an image part by part: every part is an object of its own.
+// fetchImage downloads an image: every part is an object of its own.
 func (c *Cache) fetchImage(ctx context.Context, a lock.Artifact, count *counter) error {
 	ref, err := name.NewDigest(strings.TrimPrefix(a.URL, "oci://"), name.StrictValidation)
 	if err != nil || ref.DigestStr() != a.Digest {
@@ -134,7 +134,7 @@ func (c *Cache) fetchImage(ctx context.Context, a lock.Artifact, count *counter)
 	return group.Wait()
 }
 
-// repository is one of a registry, spoken to anonymously: nothing of the user's own logins is read.
+// repository is a repository of a registry, accessed anonymously: the user's own logins are not read.
 type repository struct {
 	cache *Cache
 	name  name.Repository
@@ -143,7 +143,7 @@ type repository struct {
 	client *http.Client
 }
 
-// connect does the registry's handshake, once it is needed.
+// connect does the registry's handshake when it is first needed.
 func (r *repository) connect(ctx context.Context) (*http.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

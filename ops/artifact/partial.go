@@ -17,21 +17,21 @@ import (
 )
 
 // partial is the unfinished file of one object. The file itself carries the lock, so that no lock files pile up;
-// whoever waited for it looks again whether the name still means the same file.
+// after waiting for the lock, the name may mean another file, and that is checked.
 type partial struct {
 	cache  *Cache
 	digest lock.Digest
 	file   *os.File
 	hash   hash.Hash // of the first size bytes, which are the file
 	size   int64
-	mixed  bool // not all of the content came with one transfer
+	mixed  bool // the content came in more than one transfer
 }
 
-// lockWait is how often a lock that another holds is tried again.
+// lockWait is the time between two tries to lock.
 const lockWait = 50 * time.Millisecond
 
-// lockPartial waits for the lock of an object's partial file. It gives nil if the object is there by then, unless
-// even says to lock all the same.
+// lockPartial waits for the lock of an object's partial file. It returns nil if the object is in the cache by then, unless
+// even is set.
 func (c *Cache) lockPartial(ctx context.Context, d lock.Digest, even bool) (*partial, error) {
 	for ctx.Err() == nil {
 		f, err := os.OpenFile(c.partialPath(d), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
@@ -66,7 +66,7 @@ func (c *Cache) partialPath(d lock.Digest) string {
 	return filepath.Join(c.dir, "partial", d.Algo+"-"+d.Hex)
 }
 
-// named tells whether the name still means the file that is locked.
+// named reports whether the name still means the file that is locked.
 func (p *partial) named() bool {
 	ours, err := p.file.Stat()
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *partial) named() bool {
 	return err == nil && os.SameFile(ours, named)
 }
 
-// resume takes over what an earlier run left behind. What it left is not trusted: it is hashed like any other byte.
+// resume reads and hashes what an earlier run left behind.
 func (p *partial) resume(ctx context.Context) error {
 	n, err := io.CopyBuffer(writeOnly{p.hash}, readOnly{ctx, p.file}, make([]byte, bufferSize))
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *partial) resume(ctx context.Context) error {
 	return nil
 }
 
-// reset begins anew.
+// reset starts over.
 func (p *partial) reset() error {
 	if p.size == 0 {
 		return nil
@@ -113,7 +113,7 @@ func (p *partial) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// publish gives the verified content its final name. Both the content and the name are durable when it returns.
+// publish renames the verified file to its final name. Content and name are durable when it returns.
 func (p *partial) publish() error {
 	c, final := p.cache, p.cache.path(p.digest)
 	if err := p.file.Sync(); err != nil {
@@ -122,7 +122,7 @@ func (p *partial) publish() error {
 	if err := os.Rename(c.partialPath(p.digest), final); err != nil {
 		return writeFault(c.dir, err)
 	}
-	_ = p.file.Chmod(0o444) // against slips alone; before the rename it would keep a crashed run from being taken over
+	_ = p.file.Chmod(0o444) // only against mistakes; before the rename it would keep a crashed run from being continued
 	if err := store.SyncDir(filepath.Dir(final)); err != nil {
 		return writeFault(c.dir, err)
 	}
@@ -132,7 +132,7 @@ func (p *partial) publish() error {
 	return nil
 }
 
-// release lets the lock go. Content stays for a later run to take over; an empty file goes.
+// release unlocks the file. Content stays for a later run to continue; an empty file is removed.
 func (p *partial) release() {
 	if info, err := p.file.Stat(); err == nil && info.Size() == 0 {
 		p.remove()
@@ -140,7 +140,7 @@ func (p *partial) release() {
 	p.file.Close()
 }
 
-// remove deletes the partial file. What cannot be deleted is taken over or replaced by the next run.
+// remove deletes the partial file. If that fails, the next run continues or replaces it.
 func (p *partial) remove() {
 	if p.named() {
 		_ = os.Remove(p.cache.partialPath(p.digest))

@@ -2,8 +2,7 @@ package artifact
 
 import "sync"
 
-// Progress tells how far one artifact is, and all of them together, in bytes. Done may go back where a transfer
-// has to begin anew.
+// Progress says how far one artifact is, and all of them together, in bytes. Done decreases when a transfer starts over.
 type Progress struct {
 	Name     string
 	Done     int64
@@ -12,7 +11,7 @@ type Progress struct {
 	AllTotal int64
 }
 
-// meter sums the progress of all artifacts of one Fetch and passes it on, one call at a time.
+// meter sums the progress of all artifacts of one Fetch and reports it, one call at a time.
 type meter struct {
 	mu     sync.Mutex
 	report func(Progress)

@@ -17,23 +17,23 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// source is one place that may have an object.
+// source is a place that may have an object.
 type source interface {
-	// open asks for the content from offset on. If etag is not empty, it is the tag of the content the first
-	// offset bytes came from.
+	// open asks for the content from offset on. etag, if not empty, is the tag of the content that the first offset
+	// bytes came from.
 	open(ctx context.Context, offset int64, etag string) (*body, error)
 	shown() string
 }
 
-// body is what a source answers.
+// body is the answer of a source.
 type body struct {
 	io.ReadCloser
-	start int64  // the offset it really begins at
+	start int64  // the offset it begins at
 	size  int64  // of the whole object; -1 if the source does not say
 	etag  string // strong tag, if any
 }
 
-// sourceOf is where the lock says an artifact is.
+// sourceOf returns the source that the lock names for an artifact.
 func (c *Cache) sourceOf(a lock.Artifact) (source, error) {
 	u, err := url.Parse(a.URL)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Cache) sourceOf(a lock.Artifact) (source, error) {
 		Hint("correct the url of %s in %s", a.Name, lock.FileName)
 }
 
-// mirrorsOf is where the mirrors would have an object.
+// mirrorsOf returns the sources of an object on the mirrors.
 func (c *Cache) mirrorsOf(d lock.Digest) []source {
 	var list []source
 	for _, m := range c.mirrors {
@@ -107,7 +107,7 @@ func (s *httpSource) open(ctx context.Context, offset int64, etag string) (*body
 	if err != nil {
 		return nil, err
 	}
-	// The digest is that of the bytes as they lie there.
+	// The digest is that of the bytes as they are stored.
 	req.Header.Set("Accept-Encoding", "identity")
 	if s.accept != "" {
 		req.Header.Set("Accept", s.accept)
@@ -144,7 +144,7 @@ func (s *httpSource) open(ctx context.Context, offset int64, etag string) (*body
 				return b, nil
 			}
 		}
-		b.start = -1 // of no use; begin anew
+		b.start = -1 // unusable: start over
 		return b, nil
 	case http.StatusRequestedRangeNotSatisfiable:
 		b.start = -1
@@ -154,7 +154,7 @@ func (s *httpSource) open(ctx context.Context, offset int64, etag string) (*body
 	return nil, statusError(resp.StatusCode)
 }
 
-// newClient is base with our rule on redirects. Without a base it keeps to the proxies of the environment.
+// newClient returns base with our rule for redirects. Without a base it uses the proxies of the environment.
 func newClient(base *http.Client) *http.Client {
 	var client http.Client
 	if base != nil {

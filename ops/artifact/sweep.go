@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is how many bytes the cache in dir takes on disk, what is unfinished included; 0 if there is none.
+// Size returns how many bytes the cache in dir holds, unfinished downloads included; 0 if there is no cache.
 func Size(dir string) (bytes int64) {
 	for _, sub := range []string{"sha256", "sha512", "partial"} {
 		entries, _ := os.ReadDir(filepath.Join(dir, sub))
@@ -23,12 +23,12 @@ func Size(dir string) (bytes int64) {
 	return bytes
 }
 
-// unfinished is what the cache calls the files it leaves unfinished or moves aside; see partialPath and aside.
+// unfinished matches the names of partial files and of corrupt objects; see partialPath and aside.
 var unfinished = regexp.MustCompile(`^(sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128})(\.corrupt)?$`)
 
-// Sweep removes unfinished downloads, and corrupt objects that were moved aside, that nobody has written to for as
-// long as age: no lock may name them any more, and then no Fetch takes them over. A file that some process works on
-// stays, as does any whose name is not of this cache. A cache that is not there is clean.
+// Sweep removes unfinished downloads, and corrupt objects that were moved aside, that were last written longer than age
+// ago: their lock may be gone, and then no Fetch continues them. Files that a process has locked stay, and so do files
+// with other names. A missing cache is no error.
 func Sweep(dir string, age time.Duration) error {
 	partial := filepath.Join(dir, "partial")
 	entries, err := os.ReadDir(partial)
@@ -47,7 +47,7 @@ func Sweep(dir string, age time.Duration) error {
 	return err
 }
 
-// removeIdle removes a file unless it is locked, or is not the one any more that was looked at.
+// removeIdle removes a file unless it is locked, or is no longer the file that was seen.
 func removeIdle(path string, seen fs.FileInfo) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {

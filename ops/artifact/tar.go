@@ -11,10 +11,10 @@ import (
 )
 
 // WriteTar streams objects as a tar of regular files named "sha256/<hex>" and "sha512/<hex>", in the order given and
-// each once: what the guest's receive verb takes. Progress, if not nil, is told bytes of content.
+// each once, as the guest's receive verb expects. Progress, if not nil, is called with bytes of content.
 //
-// Objects are verified as they pass. The last piece of one is held back until its digest is known to be right, so a
-// corrupt object breaks the stream off and never arrives whole; it is moved aside and reported as integrity_failed.
+// Objects are verified as they are sent. The last piece of one is held back until its digest is known to be right, so a
+// corrupt object ends the stream and never arrives complete; it is moved aside and reported as integrity_failed.
 func (c *Cache) WriteTar(ctx context.Context, w io.Writer, digests []string, progress func(done, total int64)) error {
 	var list []lock.Digest
 	var done, total int64
@@ -102,7 +102,7 @@ func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, b
 	return send(held)
 }
 
-// sendFault is a failure of whoever takes the stream; it is not ours to name.
+// sendFault returns the error of the receiver of the stream.
 func sendFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, "upload")

@@ -14,7 +14,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// transfer appends what one answer of a source brings, and verifies the whole once it is there.
+// transfer appends one answer of a source, and verifies the object once it is complete.
 func (c *Cache) transfer(ctx context.Context, p *partial, o *object, s source, etag *string) error {
 	if o.size < 0 || p.size > o.size {
 		if err := o.reset(p); err != nil {
@@ -34,19 +34,19 @@ func (c *Cache) transfer(ctx context.Context, p *partial, o *object, s source, e
 	if err := o.reset(p); err != nil {
 		return err
 	}
-	if mixed { // the pieces do not belong together; that tells nothing about this source yet
+	if mixed { // the pieces do not belong together; this source alone may still be right
 		return errMoved
 	}
 	return &sourceError{o.digest.String(), found.String()}
 }
 
-// reset begins anew, in the file and in the count.
+// reset starts over, in the file and in the count.
 func (o *object) reset(p *partial) error {
 	o.count.add(-p.size)
 	return p.reset()
 }
 
-// receive appends one answer. Where it ends early, what came is kept.
+// receive appends one answer. If it ends early, what was received is kept.
 func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, etag *string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,7 +85,7 @@ func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, et
 	}
 	*etag, p.mixed = b.etag, p.size > 0
 
-	buf := make([]byte, min(bufferSize, limit-p.size+1)) // one byte more shows a body that is too long
+	buf := make([]byte, min(bufferSize, limit-p.size+1)) // one byte more detects a body that is too long
 	for {
 		n, err := readOnly{ctx, b}.Read(buf)
 		if n > 0 {
@@ -120,13 +120,13 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// isMissing tells whether a source just does not have the object. Some servers answer 403 then.
+// isMissing reports whether a source does not have the object. Some servers answer 403 for that.
 func isMissing(err error) bool {
 	status, ok := errors.AsType[statusError](err)
 	return errors.Is(err, fs.ErrNotExist) || ok && (status == http.StatusNotFound || status == http.StatusForbidden || status == http.StatusGone)
 }
 
-// again tells whether asking the same source once more may help.
+// again reports whether another try with the same source may help.
 func again(err error) bool {
 	if status, ok := errors.AsType[statusError](err); ok {
 		return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
@@ -140,7 +140,7 @@ func again(err error) bool {
 	return !wrong && !untrusted && !file && !errors.Is(err, errRedirect)
 }
 
-// object is one object to get.
+// object is one object to download.
 type object struct {
 	name    string // of the artifact it belongs to
 	digest  lock.Digest

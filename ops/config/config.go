@@ -1,4 +1,4 @@
-// Package config reads hermes-box.yaml, the one file that says what a box is like.
+// Package config reads hermes-box.yaml, which describes a box.
 package config
 
 import (
@@ -20,10 +20,10 @@ import (
 // Schema is the only config schema this program reads.
 const Schema = 1
 
-// FileName is what a config file is called where nobody says otherwise.
+// FileName is the default name of a config file.
 const FileName = "hermes-box.yaml"
 
-// EnvPath is the environment variable that names a config file.
+// EnvPath is the environment variable with the path of a config file.
 const EnvPath = "HERMES_BOX_CONFIG"
 
 // Config is one hermes-box.yaml, decoded, checked and with its defaults filled in.
@@ -56,8 +56,8 @@ type Backup struct {
 	Keep int
 }
 
-// Locate finds the config file: flag if it is not empty, else HERMES_BOX_CONFIG, else ./hermes-box.yaml. The
-// error is invalid_input and says how to make one.
+// Locate finds the config file: flag if it is not empty, else HERMES_BOX_CONFIG, else ./hermes-box.yaml. If there is none,
+// the error is invalid_input, with a hint that makes one.
 func Locate(flag string) (string, error) {
 	path, from := flag, "--config"
 	if path == "" {
@@ -86,17 +86,17 @@ func Locate(flag string) (string, error) {
 	return path, nil
 }
 
-// howToMake is a command that makes the least config there can be.
+// howToMake returns a command that makes the smallest config.
 func howToMake(path string) string {
 	return "printf 'schema: 1\\nname: main\\n' > " + shellescape.Quote(path)
 }
 
-// look is what to do about something that is no file.
+// look is the hint for a path that is not a file.
 func look(path string) string {
 	return "put a config file in its place: ls -ld " + shellescape.Quote(path)
 }
 
-// reason drops the path that an *os.PathError repeats.
+// reason returns the error without the path that an *os.PathError repeats.
 func reason(err error) error {
 	if p, ok := err.(*os.PathError); ok {
 		return p.Err
@@ -107,7 +107,7 @@ func reason(err error) error {
 // limit is the largest config that is read, in bytes: far more than one needs.
 const limit = 64 << 10
 
-// Load reads and checks a config file. What is wrong in it is a *strictyaml.Error that names each place.
+// Load reads and checks a config file. Problems in it are a *strictyaml.Error that names each place.
 func Load(path string) (*Config, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func Load(path string) (*Config, error) {
 		}
 		return nil, f
 	}
-	// Two ways to the same directory must not look like two owners of a box.
+	// A box belongs to a directory, so two paths to the same directory must not be two owners.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
 	if err != nil {
 		return nil, fault.New(fault.InvalidInput, "config %s: %w", path, err)
@@ -150,7 +150,7 @@ const nameForm = "a to z, then a to z, 0 to 9 and single dashes between them, at
 // ValidName tells whether a box can have this name.
 func ValidName(name string) bool { return len(name) <= 32 && validName.MatchString(name) }
 
-// Parse checks the text of a config; name is what errors call the file. Path and Dir stay empty.
+// Parse checks the text of a config; errors call the file name. Path and Dir stay empty.
 func Parse(name string, data []byte) (*Config, error) {
 	c := defaults()
 	err := strictyaml.Decode(name, data, func(m *strictyaml.Map) {
@@ -209,7 +209,7 @@ const (
 
 var validSize = regexp.MustCompile(`^([1-9][0-9]{0,9})(MiB|GiB)$`)
 
-// size reads an optional size into v, which holds the default.
+// size reads an optional size into v, which already holds the default.
 func size(m *strictyaml.Map, key string, v *int64, least, most int64) {
 	if !m.Has(key) {
 		return
@@ -223,7 +223,7 @@ func size(m *strictyaml.Map, key string, v *int64, least, most int64) {
 	*v = parsed
 }
 
-// parseSize gives 0 for what is no size.
+// parseSize returns 0 for a text that is not a size.
 func parseSize(s string) int64 {
 	parts := validSize.FindStringSubmatch(s)
 	if parts == nil {

@@ -1,6 +1,6 @@
-// Package fault is the error a person reads: what is wrong, in lower case and naming the thing, and what can
-// be typed now. Any error may carry the same two things by having Code and Hint methods of its own; packages
-// that must not import this one (limactl) do that.
+// Package fault has the errors that people read: what is wrong, in lower case and naming the thing, and a hint that can be
+// typed. Other errors can have both by methods Code and Recovery of their own; packages that must not import this one
+// (limactl) do that.
 package fault
 
 import (
@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Code says what kind of failure it was; scripts branch on it.
+// Code is the kind of a failure, for scripts.
 type Code string
 
 // The codes of the JSON contract.
@@ -33,13 +33,14 @@ type Error struct {
 	details map[string]any
 }
 
-// New makes an error of a printf format; %w wraps as in fmt.Errorf.
+// New returns an error with a formatted message; %w wraps as in fmt.Errorf.
 func New(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{code: code, message: err.Error(), err: errors.Unwrap(err)}
 }
 
-// Hint says what to do now, best as something that can be typed.
+// Hint sets what to do now, if possible as a command. Write commands of this program without flags that choose the box,
+// as "hermes-box start": what prints them adds those.
 func (e *Error) Hint(format string, args ...any) *Error {
 	e.hint = fmt.Sprintf(format, args...)
 	return e
@@ -56,19 +57,19 @@ func (e *Error) Detail(key string, value any) *Error {
 
 func (e *Error) Error() string { return e.message }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.err }
 
-// Code tells the kind.
+// Code returns the kind.
 func (e *Error) Code() string { return string(e.code) }
 
-// Recovery is the hint, empty if there is none.
+// Recovery returns the hint, empty if there is none.
 func (e *Error) Recovery() string { return e.hint }
 
-// Details are facts for the JSON form; may be nil.
+// Details returns the facts for the JSON form; may be nil.
 func (e *Error) Details() map[string]any { return e.details }
 
-// CodeOf finds the code of err or of what it wraps; external_failed where none says.
+// CodeOf returns the code of err or of the errors it wraps; external_failed if none has one.
 func CodeOf(err error) Code {
 	var c interface{ Code() string }
 	if errors.As(err, &c) && c.Code() != "" {
@@ -77,7 +78,7 @@ func CodeOf(err error) Code {
 	return ExternalFailed
 }
 
-// HintOf finds the first hint of err and of what it wraps: an error on the way that has none hides nothing.
+// HintOf returns the first hint of err and of the errors it wraps, outermost first.
 func HintOf(err error) (hint string) {
 	walk(err, func(err error) bool {
 		if h, ok := err.(interface{ Recovery() string }); ok {
@@ -88,7 +89,7 @@ func HintOf(err error) (hint string) {
 	return hint
 }
 
-// walk visits err and all it wraps, outermost first, until visit says that it has found what it wants.
+// walk visits err and the errors it wraps, outermost first, until visit returns true.
 func walk(err error, visit func(error) bool) bool {
 	if err == nil {
 		return false
@@ -109,7 +110,7 @@ func walk(err error, visit func(error) bool) bool {
 	return false
 }
 
-// DetailsOf finds the first details of err and of what it wraps.
+// DetailsOf returns the first details of err and of the errors it wraps.
 func DetailsOf(err error) (details map[string]any) {
 	walk(err, func(err error) bool {
 		if d, ok := err.(interface{ Details() map[string]any }); ok {

@@ -9,8 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Canonical is the one text of a lock: keys in the order of the types, components in Order, two spaces.
-// Parse(Canonical(l)) is l again, and its Canonical the same bytes.
+// Canonical returns the canonical text of a lock: keys in the order of the types, components in Order, indented by two
+// spaces. Parse(l.Canonical()) is l again, and its Canonical text is the same.
 func (l *Lock) Canonical() []byte {
 	components := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range Order {
@@ -39,14 +39,14 @@ func (l *Lock) Canonical() []byte {
 	return b.Bytes()
 }
 
-// Digest identifies the lock: sha256 of its canonical text, "sha256:<hex>".
+// Digest returns the sha256 of the canonical text, "sha256:<hex>"; it identifies the lock.
 func (l *Lock) Digest() string {
 	sum := sha256.Sum256(l.Canonical())
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Identity tells what a component is, wherever it comes from: sha256 over its version, its Python and the name
-// and digest of each artifact in order. Urls, sizes and the source do not matter.
+// Identity returns the sha256 over a component's version, its Python and the name and digest of each artifact in order.
+// Urls, sizes and the source are not part of it.
 func (c *Component) Identity() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "version %q\n", c.Version)

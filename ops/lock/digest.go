@@ -12,13 +12,13 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Digest is the identity of an artifact, in the one form that can be compared.
+// Digest identifies an artifact, in a form that can be compared.
 type Digest struct {
 	Algo string // sha256 or sha512
 	Hex  string // lower case: 64 or 128 characters
 }
 
-// digestForms is what errors call the forms ParseDigest accepts.
+// digestForms describes the forms that ParseDigest accepts, for errors.
 const digestForms = "sha256:<64 lower-case hex> or sha512-<base64 of 64 bytes>"
 
 // ParseDigest reads "sha256:<64 lower-case hex>" or the SRI form "sha512-<88 characters of base64>".
@@ -35,14 +35,14 @@ func ParseDigest(s string) (Digest, error) {
 	}
 	text, ok := strings.CutPrefix(s, "sha512-")
 	raw, err := base64.StdEncoding.DecodeString(text)
-	// Decoding ignores line breaks and spare bits: one digest must have one form.
+	// Decoding ignores line breaks and spare bits, but a digest must have only one form.
 	if !ok || err != nil || len(raw) != sha512.Size || base64.StdEncoding.EncodeToString(raw) != text {
 		return bad()
 	}
 	return Digest{"sha512", hex.EncodeToString(raw)}, nil
 }
 
-// String is the form ParseDigest reads.
+// String returns the form that ParseDigest reads.
 func (d Digest) String() string {
 	if d.Algo == "sha512" {
 		raw, _ := hex.DecodeString(d.Hex) // checked by ParseDigest
@@ -51,10 +51,10 @@ func (d Digest) String() string {
 	return d.Algo + ":" + d.Hex
 }
 
-// Path is where an object of that digest lies in a cache, a mirror and the helper's tar: "sha256/<hex>".
+// Path is the name of an object with this digest in a cache, on a mirror and in the helper's tar: "sha256/<hex>".
 func (d Digest) Path() string { return d.Algo + "/" + d.Hex }
 
-// New starts a hash of the digest's kind.
+// New returns a new hash of the digest's algorithm.
 func (d Digest) New() hash.Hash {
 	if d.Algo == "sha512" {
 		return sha512.New()
@@ -62,5 +62,5 @@ func (d Digest) New() hash.Hash {
 	return sha256.New()
 }
 
-// Sum is the digest of what a hash made by New has seen.
+// Sum returns the digest of what was written to a hash made by New.
 func (d Digest) Sum(h hash.Hash) Digest { return Digest{d.Algo, fmt.Sprintf("%x", h.Sum(nil))} }

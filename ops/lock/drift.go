@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Drift is how a desired lock differs from the applied one. Empty lists mean there is none.
+// Drift lists how a desired lock differs from the applied one. Empty lists mean no drift.
 type Drift struct {
-	Platform   []Change // Lima, arch, image, packages: a rebuild meets them
-	Components []Change // in Order: an update meets them
+	Platform   []Change // Lima, arch, image, packages: applied by a rebuild
+	Components []Change // in Order: applied by an update
 }
 
-// Change is one thing that differs. From is empty if it was not there, To if it is gone. Where both name the
-// same version, Reason says what else differs.
+// Change is one difference. From is empty for something new, To for something removed. If both are the same version,
+// Reason says what else differs.
 type Change struct {
 	Name   string // "lima", "image", "package libatomic1", "claude"
 	From   string
@@ -20,11 +20,11 @@ type Change struct {
 	Reason string
 }
 
-// Any tells whether there is drift at all.
+// Any reports whether there is drift.
 func (d Drift) Any() bool { return len(d.Platform)+len(d.Components) > 0 }
 
-// Compare tells how desired differs from applied. Applied may be nil: then nothing is applied yet. A url or a
-// source alone is no drift: digest is identity.
+// Compare compares the desired lock with the applied one, which is nil if nothing is applied yet. Urls and sources are
+// not compared: digests identify.
 func Compare(applied, desired *Lock) Drift {
 	if applied == nil {
 		applied = &Lock{}
@@ -114,7 +114,7 @@ func compareComponents(applied, desired *Lock) []Change {
 	return changes
 }
 
-// why says in a few words what makes two components different.
+// why says in a few words how two components differ.
 func why(a, d *Component) string {
 	if a.Version != d.Version {
 		return "version"

@@ -1,8 +1,8 @@
 // Package lock reads hermes-box.lock: the reviewed, immutable list of everything that is ever installed
 // in a box. It is input only; no runtime command writes it.
 //
-// Digest is identity. A url says only where to look first, so two locks that differ in urls alone describe
-// the same software.
+// Artifacts are identified by their digest. A url only says where to look first, so two locks that differ only in urls
+// describe the same software.
 package lock
 
 // Schema is the only lock schema this program reads.
@@ -38,14 +38,14 @@ type Kernel struct {
 	Cmdline  string `yaml:"cmdline"`
 }
 
-// Package is one OS package beyond what the image carries.
+// Package is one OS package in addition to those of the image.
 type Package struct {
 	Name     string   `yaml:"name"`
 	Version  string   `yaml:"version"`
 	Artifact Artifact `yaml:"artifact"`
 }
 
-// Component is one of the six things a box holds.
+// Component is one of the six things that are installed in a box.
 type Component struct {
 	Version   string     `yaml:"version"`
 	Source    string     `yaml:"source"`           // package URL, https://github.com/package-url/purl-spec
@@ -53,8 +53,8 @@ type Component struct {
 	Artifacts []Artifact `yaml:"artifacts"`
 }
 
-// Python is the interpreter that Hermes runs on. With Artifact empty it is the guest's own python3, which
-// must be of that version ("3.13"); else Artifact names the entry of the component's artifacts that holds it.
+// Python is the interpreter for Hermes. If Artifact is empty it is the guest's own python3, which must have that version
+// ("3.13"); otherwise Artifact names one of the component's artifacts.
 type Python struct {
 	Version  string `yaml:"version"`
 	Artifact string `yaml:"artifact,omitempty"`

@@ -15,16 +15,16 @@ import (
 	"hermes-box/ops/strictyaml"
 )
 
-// FileName is what a lock is called; it lies beside the config.
+// FileName is the name of a lock file; it is beside the config.
 const FileName = "hermes-box.lock"
 
-// Load reads and checks a lock. A missing one is invalid_input: nothing is installed that nobody reviewed. What
-// is wrong in a lock is a *strictyaml.Error that names each place.
+// Load reads and checks a lock. A missing lock is invalid_input, since only reviewed software is installed. Problems in a
+// lock are a *strictyaml.Error that names each place.
 func Load(path string) (*Lock, error) {
 	data, err := store.ReadFile(path, strictyaml.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fault.New(fault.InvalidInput, "no lock %s: what would be installed has not been reviewed", path).
+		return nil, fault.New(fault.InvalidInput, "no lock file %s, so there is nothing reviewed to install", path).
 			Hint("copy a reviewed %s there; make box, in the sources, makes one for this machine", FileName)
 	case err != nil:
 		return nil, fault.New(fault.InvalidInput, "read lock: %w", err).Hint("look at it: ls -ld %s", shellescape.Quote(path))
@@ -32,7 +32,7 @@ func Load(path string) (*Lock, error) {
 	return Parse(path, data)
 }
 
-// Parse checks the text of a lock; name is what errors call the file.
+// Parse checks the text of a lock; errors call the file name.
 func Parse(name string, data []byte) (*Lock, error) {
 	l := &Lock{}
 	if err := strictyaml.Decode(name, data, l.read); err != nil {
@@ -50,7 +50,7 @@ var (
 	fileName       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+~!@%=-]{0,199}$`)
 )
 
-// line tells whether s can stand on one line of a command or a table.
+// line reports whether s is one line of printable text.
 func line(s string) bool {
 	return s != "" && len(s) <= 2000 && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -12,11 +12,11 @@ import (
 
 const ociPrefix = "oci://"
 
-// IsImage tells whether the artifact is an OCI image in a registry: its digest is that of a manifest, which in
-// turn names a config and layers.
+// IsImage reports whether the artifact is an OCI image in a registry: its digest is that of a manifest, which names a
+// config and layers.
 func (a *Artifact) IsImage() bool { return strings.HasPrefix(a.URL, ociPrefix) }
 
-// checkURL tells what is wrong with the url of an artifact; found is empty if nothing is.
+// checkURL checks the url of an artifact. found is what is wrong with it, empty if nothing is.
 func checkURL(a *Artifact) (found, accepted string) {
 	if a.IsImage() {
 		ref, err := name.NewDigest(strings.TrimPrefix(a.URL, ociPrefix), name.StrictValidation)
@@ -33,7 +33,7 @@ func checkURL(a *Artifact) (found, accepted string) {
 		return "text that is not a URL", "an http, https, file or oci URL"
 	}
 	if u.User != nil {
-		// The text is not repeated: it holds a secret.
+		// The text is not repeated, since it holds a secret.
 		return "a URL with credentials", "a URL without them: a lock is public"
 	}
 	switch u.Scheme {
@@ -51,7 +51,7 @@ func checkURL(a *Artifact) (found, accepted string) {
 	return "", ""
 }
 
-// checkSource tells what is wrong with the package URL of a component.
+// checkSource checks the package URL of a component. found is what is wrong with it, empty if nothing is.
 func checkSource(c *Component) (found, accepted string) {
 	p, err := packageurl.FromString(c.Source)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package store is what the host remembers: where files live below HERMES_BOX_HOME, the record of each box,
-// the journal of an operation under way, and the lock that lets one operation at a time change a box.
+// Package store is the state of the host: the files below HERMES_BOX_HOME, the record of each box, the journal of an
+// operation in progress, and the lock that lets one operation at a time change a box.
 package store
 
 import (
@@ -18,11 +18,11 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Home is the directory that holds everything the host knows, mode 0700.
+// Home is the state directory of the host, mode 0700.
 type Home string
 
-// Open makes the directory if need be, and sees to it that it can be written and that nobody else can read it. A
-// directory that holds other things is refused, not taken over.
+// Open creates the directory if needed, and makes sure that it can be written and that nobody else can read it. A
+// directory that holds other things is refused.
 func Open(dir string) (Home, error) {
 	h := Home(dir)
 	if err := Check(dir); err != nil {
@@ -39,20 +39,20 @@ func Open(dir string) (Home, error) {
 			return "", unwritable(dir, err)
 		}
 	}
-	// Of one name, so that what a killed process leaves of it is taken away by the next.
+	// Always the same name, so that the file of a killed process is removed by the next.
 	probe := filepath.Join(dir, "locks", ".writable")
 	f, err := os.OpenFile(probe, os.O_CREATE|os.O_WRONLY|openFlags, 0o600)
 	if err != nil {
 		return "", unwritable(dir, err)
 	}
 	f.Close()
-	if err := os.Remove(probe); err != nil && !errors.Is(err, fs.ErrNotExist) { // another may have been faster
+	if err := os.Remove(probe); err != nil && !errors.Is(err, fs.ErrNotExist) { // another process may have removed it
 		return "", unwritable(dir, err)
 	}
 	return h, nil
 }
 
-// Check looks whether Open could use the directory, as far as that can be seen without making anything.
+// Check reports why Open could not use the directory, as far as that can be seen without creating anything.
 func Check(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func Check(dir string) error {
 		ours = ours || e.Name() == "boxes" || e.Name() == "lima" || e.Name() == "artifacts"
 	}
 	if !ours {
-		return fault.New(fault.PreflightFailed, "%s holds other things than boxes", dir).
+		return fault.New(fault.PreflightFailed, "%s holds other files, and is not a state directory", dir).
 			Hint("set HERMES_BOX_HOME to a directory of its own, such as %s", filepath.Join(dir, "hermes-box"))
 	}
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
@@ -90,13 +90,13 @@ func Check(dir string) error {
 	return nil
 }
 
-// Look is Open for a command that only reads: nothing is made, and a missing directory is an empty one.
+// Look is Open for a command that only reads: nothing is created, and a missing directory counts as an empty one.
 func Look(dir string) Home { return Home(dir) }
 
 func unwritable(dir string, err error) error {
 	e := fault.New(fault.PreflightFailed, "%s cannot be used: %w", dir, err)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return e.Hint("make it writable, or set HERMES_BOX_HOME to a directory of your own")
+		return e.Hint("make it writable, or set HERMES_BOX_HOME to another directory")
 	}
 	return e.Hint("set HERMES_BOX_HOME to a directory on another disk")
 }
@@ -104,7 +104,7 @@ func unwritable(dir string, err error) error {
 // Lima is the LIMA_HOME of all boxes.
 func (h Home) Lima() string { return filepath.Join(string(h), "lima") }
 
-// Artifacts is the content-addressed cache.
+// Artifacts is the artifact cache.
 func (h Home) Artifacts() string { return filepath.Join(string(h), "artifacts") }
 
 // Logs is the log directory of a box.
@@ -115,8 +115,8 @@ func (h Home) journal(box string) string { return filepath.Join(string(h), "boxe
 func (h Home) seen(box string) string    { return filepath.Join(string(h), "boxes", box+".seen") }
 func (h Home) lock(box string) string    { return filepath.Join(string(h), "locks", box+".lock") }
 
-// WriteFile replaces a file so that a reader, or a crash, sees the old content or the new and nothing else:
-// written beside, synced, renamed, directory synced.
+// WriteFile replaces a file atomically: a reader, or a crash, sees the old content or the new. It writes a file beside,
+// syncs it, renames it and syncs the directory.
 func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
@@ -147,8 +147,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	return SyncDir(dir)
 }
 
-// sweep removes what a WriteFile of this box's files has left beside them when it was killed. Under the box's lock nobody
-// else writes them, but for what was last seen, whose loss is no harm.
+// sweep removes the files that a killed WriteFile left beside this box's files. The box's lock is held, so nobody else
+// writes them now, except the last status, which may be lost.
 func (h Home) sweep(box string) {
 	dir := filepath.Join(string(h), "boxes")
 	entries, _ := os.ReadDir(dir)
@@ -156,14 +156,14 @@ func (h Home) sweep(box string) {
 		for _, path := range []string{h.record(box), h.journal(box), h.seen(box)} {
 			number, ours := strings.CutPrefix(e.Name(), "."+filepath.Base(path)+"-")
 			if _, err := strconv.ParseUint(number, 10, 64); ours && err == nil && e.Type().IsRegular() {
-				_ = os.Remove(filepath.Join(dir, e.Name())) // what cannot be removed is in nobody's way
+				_ = os.Remove(filepath.Join(dir, e.Name())) // one that stays does no harm
 			}
 		}
 	}
 }
 
-// ReadFile reads a regular file of at most limit bytes, whole. Anything else that is there is an error and is not waited
-// for: a pipe may never have a writer.
+// ReadFile reads a regular file of at most limit bytes. Anything else is an error at once: a pipe may never have a
+// writer.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -184,7 +184,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// ErrTooLarge is the error of a file that is larger than its reader allows.
+// ErrTooLarge is the error for a file larger than the limit of its reader.
 var ErrTooLarge = errors.New("larger")
 
 var errNotRegular = errors.New("not a regular file")
@@ -202,7 +202,7 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// remove deletes one file by its exact name; a missing one is fine.
+// remove deletes one file by its exact name; a missing file is no error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -15,20 +15,19 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// OpLock is the right to change a box. The operating system gives it back when the process ends, however it
-// ends; what is written in the file only tells the loser who holds it.
+// OpLock is the lock for changing a box. The operating system releases it when the process ends; the content of the file
+// only names the holder.
 type OpLock struct{ f *flock.Flock }
 
-// Holder is who is changing a box. Its fields are zero where it could not be read.
+// Holder is the process that is changing a box. Its fields are zero if they could not be read.
 type Holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Started time.Time `json:"started"`
 }
 
-// Lock takes the right to change a box for an operation, and hardly waits for it; what a writer of the box's files that
-// was killed has left beside them goes. If another process has it, the error is
-// busy and names its pid, operation and start.
+// Lock locks a box for an operation, and waits only a moment. Temporary files of a killed process are removed. If another
+// process holds the lock, the error is busy and names its pid, operation and start.
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if !lockable(path) {
@@ -53,16 +52,16 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 	return &OpLock{f}, nil
 }
 
-// openFlags: nothing but the lock itself is opened, and a pipe in its place is not waited for.
+// openFlags open nothing through a link, and do not wait for a pipe.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
-// lockable tells whether path can be a lock: a link could lead to somebody's file, which would be written over.
+// lockable reports whether path can be a lock file: a link could lead to a file that would be overwritten.
 func lockable(path string) bool {
 	info, err := os.Lstat(path)
 	return err != nil || info.Mode().IsRegular()
 }
 
-// note writes who holds the lock into it. It is not renamed: the lock is on this very file.
+// note writes the holder into the lock file. It is not renamed, since the lock is on this very file.
 func note(path string, who []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC|openFlags, 0)
 	if err != nil {
@@ -72,10 +71,10 @@ func note(path string, who []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// lookTime is longer than Holder has the lock, so that a look at a box never makes a change of it fail.
+// lookTime is longer than Holder holds the lock, so that a status never makes an operation fail.
 const lookTime = 200 * time.Millisecond
 
-// Holder tells who is changing the box right now; nil if nobody is.
+// Holder returns the process that is changing the box now; nil if there is none.
 func (h Home) Holder(box string) *Holder {
 	path := h.lock(box)
 	if !lockable(path) {
@@ -111,5 +110,5 @@ func busy(box, path string) error {
 		Detail("pid", who.PID).Detail("command", who.Command).Detail("started", who.Started)
 }
 
-// Unlock gives the right back. The file stays: removing it would let two processes hold two locks.
+// Unlock releases the lock. The file stays: removing it would let two processes hold two locks.
 func (l *OpLock) Unlock() error { return l.f.Unlock() }

@@ -17,7 +17,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Schema is that of the files this program writes. A file of a later one is refused.
+// Schema is the schema of the files that this program writes. Files with a later one are refused.
 const Schema = 1
 
 // WrittenBy is the version of this program, as it is put into records and journals. The program sets it once, before
@@ -30,8 +30,8 @@ type written struct {
 	WrittenBy string `json:"written_by,omitempty"` // version of the program; empty in files of the first versions
 }
 
-// Record is what the host knows of one box: which Lima VM and disk are its own, by their exact names, and
-// which config directory it belongs to. Nothing outside a record is ever touched.
+// Record describes one box on this host: the exact names of its Lima VM and disk, and the config directory it belongs to.
+// Nothing outside a record is ever changed.
 type Record struct {
 	written
 	Name      string    `json:"name"`
@@ -39,12 +39,12 @@ type Record struct {
 	Instance  string    `json:"instance"`
 	Disk      string    `json:"disk"`
 	DataUUID  string    `json:"data_uuid,omitempty"` // empty until the guest has formatted the disk
-	Machine   Machine   `json:"machine"`             // as it was made; the config may say otherwise since
+	Machine   Machine   `json:"machine"`             // as it was created; the config may have changed since
 	Created   time.Time `json:"created"`
-	Ready     bool      `json:"ready"` // create came to its end
+	Ready     bool      `json:"ready"` // create has finished
 }
 
-// Machine is what a VM was made with. Sizes are in bytes.
+// Machine is the size of a VM when it was created. Sizes are in bytes.
 type Machine struct {
 	CPUs      int   `json:"cpus"`
 	Memory    int64 `json:"memory"`
@@ -65,7 +65,7 @@ func (h Home) Record(box string) (*Record, error) {
 			return nil, err
 		}
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
-			Hint("put a good copy back, and do not just remove it: its VM and its data would go on with nobody knowing of them; LIMA_HOME=%s limactl list shows them",
+			Hint("put a good copy back; if you remove it instead, its VM and data disk stay without a record: LIMA_HOME=%s limactl list shows them",
 				shellescape.Quote(h.Lima()))
 	}
 	if r.Schema != Schema || r.Name != box {
@@ -75,8 +75,8 @@ func (h Home) Record(box string) (*Record, error) {
 	return &r, nil
 }
 
-// ConfigDirs are the config directories of all boxes that the host knows, in no order. A record that cannot be read has
-// none.
+// ConfigDirs returns the config directories of all boxes on this host, in no order. Records that cannot be read are
+// skipped.
 func (h Home) ConfigDirs() (dirs []string) {
 	entries, _ := os.ReadDir(filepath.Join(string(h), "boxes"))
 	for _, e := range entries {
@@ -89,7 +89,7 @@ func (h Home) ConfigDirs() (dirs []string) {
 	return dirs
 }
 
-// ErrNoBox says that the host has no record of a box of that name.
+// ErrNoBox means that this host has no record of a box of that name.
 var ErrNoBox = errors.New("no such box")
 
 // SaveRecord writes the record of a box.
@@ -98,13 +98,13 @@ func (h Home) SaveRecord(r *Record) error {
 	return writeJSON(h.record(r.Name), r)
 }
 
-// RemoveRecord forgets a box.
+// RemoveRecord removes the record of a box and its last status.
 func (h Home) RemoveRecord(box string) error {
 	return errors.Join(remove(h.seen(box)), remove(h.record(box)))
 }
 
-// Journal is the durable trace of an operation under way. Made names, in order, what the operation is about to
-// make or has made; recovery removes exactly these.
+// Journal is the durable trace of an operation in progress. Made names, in order, what the operation is about to create or
+// has created; recovery removes exactly these.
 type Journal struct {
 	written
 	Operation string    `json:"operation"`
@@ -113,7 +113,7 @@ type Journal struct {
 	Made      []string  `json:"made,omitempty"`
 }
 
-// Journal reads the journal of a box; nil if no operation is under way or was cut off.
+// Journal reads the journal of a box; nil if no operation is in progress or was interrupted.
 func (h Home) Journal(box string) (*Journal, error) {
 	var j Journal
 	err := readJSON(h.journal(box), &j)
@@ -128,7 +128,7 @@ func (h Home) Journal(box string) (*Journal, error) {
 	}
 	if err != nil {
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
-			Hint("put a good copy back, or move it away: mv %s %s; hermes-box status then shows what there is",
+			Hint("put a good copy back, or move it away: mv %s %s; then see what is there: hermes-box status",
 				shellescape.Quote(h.journal(box)), shellescape.Quote(h.journal(box)+".damaged"))
 	}
 	return &j, nil
@@ -143,13 +143,13 @@ func (h Home) SaveJournal(box string, j *Journal) error {
 // RemoveJournal ends an operation.
 func (h Home) RemoveJournal(box string) error { return remove(h.journal(box)) }
 
-// SaveSeen keeps the last status seen of a box, for when it cannot be asked. Its loss is no harm.
+// SaveSeen keeps the last status of a box, for when the box cannot be asked. It may be lost.
 func (h Home) SaveSeen(box string, v any) error { return writeJSON(h.seen(box), v) }
 
-// Seen reads the last status seen; fs.ErrNotExist if there is none.
+// Seen reads the last status; fs.ErrNotExist if there is none.
 func (h Home) Seen(box string, v any) error { return readJSON(h.seen(box), v) }
 
-// recordLimit is far more than anything that is kept here.
+// recordLimit is far more than any of these files needs.
 const recordLimit = 16 << 20
 
 func readJSON(path string, v any) error {
