@@ -27,6 +27,7 @@ func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 	if err != nil {
 		return sink, func() {}
 	}
+	pruneLogs(dir)
 	enc := json.NewEncoder(f)
 	return func(e Event) {
 		if e.Kind != Bytes {

@@ -3,7 +3,9 @@ package ops
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -24,11 +26,11 @@ var LogSources = []string{"hermes", "executor", "recovery", "operations", "comma
 func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
 	switch source {
 	case "operations":
-		return b.hostLog(ctx, b.newestOperation, lines, follow, out)
+		return b.hostLog(ctx, b.newestOperation, lines, follow, out, operationNotice)
 	case "commands":
-		return b.hostLog(ctx, func() string { return commandLog(b.Dir) }, lines, follow, out)
+		return b.hostLog(ctx, func() string { return commandLog(b.Dir) }, lines, follow, out, commandNotice)
 	case "boot":
-		return b.hostLog(ctx, func() string { return filepath.Join(b.Home.Lima(), b.Name(), "serial.log") }, lines, follow, out)
+		return b.hostLog(ctx, func() string { return filepath.Join(b.Home.Lima(), b.Name(), "serial.log") }, lines, follow, out, plainNotice)
 	case "hermes", "executor", "recovery":
 		if err := b.reachable(ctx); err != nil {
 			return err
@@ -56,7 +58,7 @@ const (
 
 // hostLog writes the end of the file that path returns. With follow it continues, also with a file that replaces it: after a
 // rotation, or for the next operation.
-func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer) error {
+func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer, notice func(string) []byte) error {
 	f, err := openLog(path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.NotFound, "box %q has no such log yet", b.Name()).Hint("hermes-box status")
@@ -65,7 +67,7 @@ func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow
 		return err
 	}
 	defer func() { f.Close() }()
-	if err := copyTail(f, lines, out); err != nil || !follow {
+	if err := copyTail(f, lines, out, notice); err != nil || !follow {
 		return err
 	}
 	tick := time.NewTicker(logPoll)
@@ -117,28 +119,51 @@ func sameFile(a, b *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// copyTail copies the last lines of a file, and leaves the position at its end.
-func copyTail(f *os.File, lines int, out io.Writer) error {
+// copyTail copies the last lines of a file, and leaves the position at its end. If more lines were wanted than the end of a
+// long file holds, the first line says what was left out, in the form that notice gives it.
+func copyTail(f *os.File, lines int, out io.Writer, notice func(string) []byte) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if skip := info.Size() - logTail; skip > 0 {
-		if _, err := f.Seek(skip, io.SeekStart); err != nil {
-			return err
-		}
+	skipped := max(0, info.Size()-logTail)
+	if _, err := f.Seek(skipped, io.SeekStart); err != nil {
+		return err
 	}
 	data, err := io.ReadAll(f)
 	if err != nil {
 		return err
 	}
+	if skipped > 0 { // the first line is the end of one
+		i := bytes.IndexByte(data, '\n') + 1
+		skipped, data = skipped+int64(i), data[i:]
+	}
 	from := len(bytes.TrimSuffix(data, []byte("\n")))
 	for ; lines > 0 && from >= 0; lines-- {
 		from = bytes.LastIndexByte(data[:from], '\n')
 	}
+	if from < 0 && skipped > 0 {
+		text := fmt.Sprintf("the first %d MiB of this log are not shown; the whole log is %s", skipped>>20, f.Name())
+		if _, err := out.Write(append(notice(text), '\n')); err != nil {
+			return err
+		}
+	}
 	_, err = out.Write(data[from+1:])
 	return err
 }
+
+// Notices in the form of the lines of each log of the host.
+func operationNotice(text string) []byte {
+	data, _ := json.Marshal(Event{Time: time.Now().UTC(), Kind: Warning, Line: text})
+	return data
+}
+
+func commandNotice(text string) []byte {
+	data, _ := json.Marshal(LoggedCommand{Time: time.Now().UTC(), Command: text})
+	return data
+}
+
+func plainNotice(text string) []byte { return []byte("[" + text + "]") }
 
 // copyNew copies what was appended since; a file that has become shorter is read from its start.
 func copyNew(f *os.File, out io.Writer) error {

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hermes-box/ops/config"
@@ -108,5 +110,54 @@ func TestLogsFollow(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// The logs of operations do not grow without end: the newest are kept, and nothing that has another name is touched.
+func TestLogsOfOperationsArePruned(t *testing.T) {
+	b := logBox(t)
+	dir := b.Home.Logs("main")
+	for i := range operationLogs + 20 {
+		put(t, filepath.Join(dir, fmt.Sprintf("20260101T%06dZ-start.ndjson", i)), "x")
+	}
+	put(t, filepath.Join(dir, "0-notes.txt"), "mine")
+	_, done := b.logged("stop", nil)
+	done()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != operationLogs+1 || entries[0].Name() != "0-notes.txt" || entries[1].Name() != "20260101T000021Z-start.ndjson" {
+		t.Errorf("%v: %d are left, the oldest %s", err, len(entries), entries[1].Name())
+	}
+	big := filepath.Join(dir, "20260102T000000Z-start.ndjson")
+	put(t, big, "")
+	if err := os.Truncate(big, operationLogBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	pruneLogs(dir)
+	entries, _ = os.ReadDir(dir)
+	if len(entries) != 2 { // the newest one, of now, and what is not ours
+		t.Errorf("%d are left", len(entries))
+	}
+}
+
+// A log that is too long to be shown whole says what is left out, in a line of its own kind, and begins with a whole line.
+func TestLongLogSaysThatItIsCut(t *testing.T) {
+	b := logBox(t)
+	line := `{"event":"log","line":"` + strings.Repeat("x", 1000) + `"}` + "\n"
+	put(t, filepath.Join(b.Home.Logs("main"), "2-start.ndjson"), strings.Repeat(line, logTail/len(line)+100))
+	var out bytes.Buffer
+	if err := b.Logs(t.Context(), "operations", 1<<20, false, &out); err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(out.String(), "\n")
+	var e Event
+	if err := json.Unmarshal([]byte(first), &e); err != nil || e.Kind != Warning || !strings.Contains(e.Line, "are not shown") || !strings.Contains(e.Line, "2-start.ndjson") {
+		t.Errorf("%v: it begins %.80q", err, first)
+	}
+	if !strings.HasPrefix(rest, line) {
+		t.Errorf("the second line is %.80q", rest)
+	}
+	out.Reset()
+	if err := b.Logs(t.Context(), "operations", 10, false, &out); err != nil || out.String() != strings.Repeat(line, 10) {
+		t.Errorf("ten lines: %v, %d bytes", err, out.Len())
 	}
 }
