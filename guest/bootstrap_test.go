@@ -84,6 +84,9 @@ func TestBootstrapFresh(t *testing.T) {
 			t.Errorf("%s: %v, %v", f.Path, info, err)
 		}
 	}
+	if at, err := os.Readlink(b.Path("/usr/local/bin/tm")); err != nil || at != protocol.HelperPath {
+		t.Errorf("tm is %q, %v", at, err)
+	}
 	for _, want := range []string{"user agent 1000 /home/agent",
 		"chown /data/home/agent.new/.bashrc 1000:1000", "chown /data/home/agent/.hermes-box-workspace 1000:1000",
 		"enable hermes.service", "enable executor.service", "enable hermes-box-recovery.service"} {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +43,7 @@ var programs = map[string]func(m Machine, args []string) int{
 	"getent":           getent,
 	"findmnt":          findmnt,
 	"sha256sum":        sha256sum,
+	"tm":               Machine.tm,
 }
 
 // Main runs one of the programs of a simulated machine, if this process was started as one: under its name, with the
@@ -130,15 +130,19 @@ func (m Machine) now() time.Time {
 
 // helper is the guest helper of this machine.
 func (m Machine) helper(args []string) int {
-	g := m.open()
-	if slices.Contains(args, protocol.VerbStatus) {
-		for m.fault("guest-hangs") {
+	if args = m.terminal(args); args == nil {
+		return m.session()
+	}
+	helper := serve.Helper{Root: os.Getenv(asRoot) != "", Command: m.command, Open: func(verb string) *guest.Guest {
+		for verb == protocol.VerbStatus && m.fault("guest-hangs") {
 			time.Sleep(20 * time.Millisecond)
 		}
-	}
-	m.kernel()
-	g.Emit = m.takeTime
-	return serve.Main(args, g, os.Getenv(asRoot) != "")
+		m.kernel()
+		g := m.open()
+		g.Emit = m.takeTime
+		return g
+	}}
+	return helper.Main(args)
 }
 
 // takeTime makes the steps of the engine take the time that they take on a real machine, or a part of it.
