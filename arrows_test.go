@@ -14,7 +14,7 @@ var allowed = []struct{ part, may string }{
 	{"hermes-box/tui", "ops limactl guest/protocol"},
 	{"hermes-box/ops", "limactl guest/protocol"},
 	{"hermes-box/limactl", ""},
-	{"hermes-box/limactl/ssh", "limactl/child"},
+	{"hermes-box/limactl/ssh", "limactl/child guest/protocol"},
 	{"hermes-box/limactl/child", ""},
 	{"hermes-box/guest", "assets/guestfiles"},
 	{"hermes-box/assets", ""},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hermes-box/assets"
+	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/demo"
 	"hermes-box/internal/runas"
 	"hermes-box/limactl"
@@ -101,6 +102,7 @@ func (a *app) host() (*ops.Host, error) {
 		Dir: dir,
 		Lima: limactl.New(limactl.Config{
 			Program: os.Getenv("HERMES_BOX_LIMACTL"),
+			Helper:  protocol.HelperPath,
 			Home:    filepath.Join(dir, "lima"),
 			Log:     ops.CommandLog(dir),
 		}),

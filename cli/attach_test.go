@@ -33,8 +33,9 @@ func (m *machine) commands() []string {
 	return all
 }
 
-// Between the key and tmux there is one round trip to the box, whatever the terminal, and no limactl.
-func TestAttachAsksTheBoxOnce(t *testing.T) {
+// Between the key and tmux no program is run in the box and no limactl, whatever the terminal: that the connection works
+// is proved by a round trip which needs none, and is not logged.
+func TestAttachRunsNothingBefore(t *testing.T) {
 	m := newMachine(t)
 	m.running()
 	for _, term := range []string{"xterm-256color", "rxvt"} {
@@ -43,7 +44,7 @@ func TestAttachAsksTheBoxOnce(t *testing.T) {
 		tm.Hears(`\$ `)
 		tm.Type("exit\r")
 		ends(t, tm, 0)
-		if asked := m.commands(); len(asked) != 1 || !strings.Contains(asked[0], "ssh -F ") {
+		if asked := m.commands(); len(asked) != 0 {
 			t.Errorf("TERM=%s: asked %q", term, asked)
 		}
 	}

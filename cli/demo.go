@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/demo"
 	"hermes-box/limactl"
 	"hermes-box/ops"
@@ -47,7 +48,7 @@ func (a *app) demoHost() (*ops.Host, error) {
 	}
 	return &ops.Host{
 		Dir:       d.Home,
-		Lima:      limactl.New(limactl.Config{Program: filepath.Join(d.Bin, "limactl"), Home: filepath.Join(d.Home, "lima"), Log: ops.CommandLog(d.Home), Accel: d.Acceleration}),
+		Lima:      limactl.New(limactl.Config{Program: filepath.Join(d.Bin, "limactl"), Helper: protocol.HelperPath, Home: filepath.Join(d.Home, "lima"), Log: ops.CommandLog(d.Home), Accel: d.Acceleration}),
 		Mirrors:   []string{d.Mirror},
 		Helper:    demo.Helper,
 		AfterStep: testOnlyAfterStep,

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/huh/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"hermes-box/tui/widget"
@@ -44,7 +46,7 @@ func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
 	if !a.colored(out) {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	_, err := tea.NewProgram(asked{form.WithTheme(huh.ThemeFunc(theme)), question, out.ascii}, options...).Run()
+	_, err := tea.NewProgram(&asked{Form: form.WithTheme(huh.ThemeFunc(theme)), question: question, ascii: out.ascii}, options...).Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -63,27 +65,49 @@ func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// asked is a program with a form of one question.
+// asked is a program with a form of one question, in a panel like those of the dashboard.
 type asked struct {
 	*huh.Form
 	question huh.Field
 	ascii    bool
+	w, h     int
 }
 
-func (f asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if _, ok := msg.(tea.WindowSizeMsg); ok {
+// What a panel takes of the window: its sides with a blank each, and above and below its edges and the line of keys.
+const panelSides, panelEdges = 4, 3
+
+func (f *asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if size, ok := msg.(tea.WindowSizeMsg); ok {
+		f.w, f.h = size.Width, size.Height
 		f.question.WithHeight(0) // else it would stay low in a window that has grown again
+		msg = tea.WindowSizeMsg{Width: max(1, f.w-panelSides), Height: max(1, f.h-panelEdges)}
 	}
 	_, cmd := f.Form.Update(msg)
 	return f, cmd
 }
 
-func (f asked) View() tea.View {
+func (f *asked) View() tea.View {
 	text := f.Form.View()
+	if text != "" && f.w > 0 { // empty: it is done, and is wiped
+		text = f.panel(text)
+	}
 	if f.ascii {
 		text = widget.ToASCII(text)
 	}
 	return tea.NewView(text)
+}
+
+// panel frames a form; its last line, the keys, goes below the frame.
+func (f *asked) panel(text string) string {
+	lines := strings.Split(text, "\n")
+	keys := lines[len(lines)-1]
+	body := lines[:len(lines)-1]
+	for len(body) > 0 && strings.TrimSpace(ansi.Strip(body[len(body)-1])) == "" {
+		body = body[:len(body)-1]
+	}
+	t := widget.NewTheme("")
+	out := t.Panel(t.Title.Render("sign in"), f.w, min(len(body)+2, max(1, f.h-1)), body)
+	return strings.Join(append(out, ansi.Truncate(keys, f.w, "")), "\n")
 }
 
 // askInLines asks in plain lines.
@@ -147,7 +171,7 @@ func (w *watched) fd() int {
 func theme(dark bool) *huh.Styles {
 	s := huh.ThemeBase(dark)
 	f := &s.Focused
-	f.Base = f.Base.BorderForeground(lipgloss.BrightBlack)
+	f.Base = lipgloss.NewStyle() // it is in a panel
 	f.Title = f.Title.Bold(true)
 	f.SelectSelector = f.SelectSelector.Foreground(lipgloss.Cyan).SetString("▸ ")
 	f.SelectedOption = f.SelectedOption.Bold(true)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/simulate"
@@ -224,35 +223,6 @@ func TestLinkExecutorRefuses(t *testing.T) {
 
 func relink(path, target string) error { return errors.Join(os.Remove(path), os.Symlink(target, path)) }
 
-func TestTakeUpHermes(t *testing.T) {
-	b := linkable(t) // its files were written after it started
-	for i, want := range []bool{true, false} {
-		n := len(b.sys.Did())
-		done, err := b.Login().TakeUpHermes(t.Context())
-		if err != nil || done.Restarted != want || slices.Contains(b.sys.Did()[n:], "restart hermes.service") != want {
-			t.Errorf("%d: %+v, %v; did %v", i, done, err, b.sys.Did()[n:])
-		}
-	}
-	b.write("data/home/agent/.hermes/auth.json", "{}")
-	must(t, b.sys.StopUnit(t.Context(), "hermes.service"))
-	if done, err := b.Login().TakeUpHermes(t.Context()); err != nil || done.Restarted {
-		t.Errorf("a Hermes that was stopped: %+v, %v", done, err)
-	}
-	must(t, b.sys.StartUnit(t.Context(), "hermes.service"))
-	b.write("data/home/agent/.hermes/auth.json", "{}")
-	now := time.Now() // the kernel's stamp may be of some milliseconds before
-	must(t, os.Chtimes(b.Path("/data/home/agent/.hermes/auth.json"), now, now))
-	b.sys.Fail = func(effect string) error {
-		if effect == "restart hermes.service" {
-			return errors.New("the job failed")
-		}
-		return nil
-	}
-	if _, err := b.Login().TakeUpHermes(t.Context()); err == nil || err.Error() != "hermes: restart: the job failed" {
-		t.Errorf("%v", err)
-	}
-}
-
 // Killed after any durable step, what a person wrote is all there and the next run ends well.
 func TestKilledAnywhereInLink(t *testing.T) {
 	b := linkable(t)
@@ -274,90 +244,5 @@ func TestKilledAnywhereInLink(t *testing.T) {
 		if k.hermesFile(".env") != b.hermesFile(".env") || k.hermesFile("config.yaml") != b.hermesFile("config.yaml") {
 			t.Errorf("killed after %s: %q %q", k.step, k.hermesFile(".env"), k.hermesFile("config.yaml"))
 		}
-	}
-}
-
-// connected is a machine whose Executor tells of connections.
-type connected struct {
-	*simulate.Machine
-	status int
-	body   string
-}
-
-func (c *connected) Get(context.Context, string, map[string]string) (int, []byte, error) {
-	return c.status, []byte(c.body), nil
-}
-
-func TestSignedIn(t *testing.T) {
-	b := linkable(t)
-	c := &connected{b.sys, 200, "[]"}
-	b.Machine = c
-	ask := func() string {
-		t.Helper()
-		s, err := b.Login().SignedIn(t.Context())
-		must(t, err)
-		var out strings.Builder
-		for _, s := range s.SignIns {
-			fmt.Fprintf(&out, "%s %v %s\n", s.Name, s.Done, s.Detail)
-		}
-		return out.String()
-	}
-	program := func(name, script string) {
-		b.write("opt/hermes-box/current/"+name+"/bin/"+name, "#!/bin/sh\n"+script+"\n")
-	}
-	b.write("data/home/agent/.hermes/.env", "MCP_GITHUB_API_KEY=x\n")
-	b.write("data/home/agent/.hermes/config.yaml", "")
-	program("claude", `test "$*" = "auth status" && echo warning >&2 && echo '{"loggedIn": false, "authMethod": "none"}' && exit 1`)
-	program("codex", `test "$*" = "login status" && echo "Not logged in" >&2 && exit 1`)
-	want := `claude false not signed in
-codex false not signed in
-hermes false not set up
-model false no model chosen
-executor false nothing connected yet
-token false Hermes has no token
-`
-	if got := ask(); got != want {
-		t.Errorf("nobody signed in:\n%s", got)
-	}
-
-	program("claude", `test "$HOME" -ef "$CLAUDE_CONFIG_DIR/.." && echo '{"loggedIn": true, "authMethod": "claude.ai"}'`)
-	program("codex", `test "$HOME" -ef "$CODEX_HOME/.." && echo "Logged in using ChatGPT" >&2`)
-	_, err := b.link(t.Context())
-	must(t, err)
-	token, err := os.ReadFile(b.Path("/data/secrets/executor-token.env"))
-	must(t, err)
-	b.write("data/home/agent/.hermes/.env", strings.Replace(string(token), "EXECUTOR_AUTH_TOKEN", "OPENAI_API_KEY=k\nMCP_EXECUTOR_API_KEY", 1))
-	b.write("data/home/agent/.hermes/config.yaml", b.hermesFile("config.yaml")+"model: {default: gpt}\n")
-	c.body = `[{"id":1},{"id":2}]`
-	want = `claude true signed in claude.ai
-codex true logged in using ChatGPT
-hermes true set up
-model true gpt
-executor true 2 services connected
-token true Hermes knows Executor
-`
-	if got := ask(); got != want {
-		t.Errorf("all signed in:\n%s", got)
-	}
-
-	// Another token than Executor takes, programs that say something else, an Executor of another edition.
-	b.write("data/home/agent/.hermes/.env", "MCP_EXECUTOR_API_KEY=old\n")
-	program("claude", "exit 2")
-	program("codex", "echo huh")
-	b.write("data/home/agent/.codex/auth.json", "{}")
-	c.status, c.body = 404, ""
-	want = `claude false not logged in
-codex true has credentials
-hermes true set up
-model true gpt
-executor false it does not list its connections: it answers 404
-token false Executor does not accept the token of Hermes: its MCP endpoint answers 401
-`
-	if got := ask(); got != want {
-		t.Errorf("odd answers:\n%s", got)
-	}
-	must(t, os.Remove(b.Path("/var/lib/hermes-box/applied.json")))
-	if got := ask(); !strings.HasPrefix(got, "claude false claude is not installed\n") || strings.Contains(got, "true") {
-		t.Errorf("nothing installed:\n%s", got)
 	}
 }

@@ -149,7 +149,7 @@ func TestQuiesce(t *testing.T) {
 		t.Errorf("again: %+v, %v", out, err)
 	}
 
-	for _, what := range []string{"look at units", "stop " + hermesUnit} {
+	for _, what := range []string{"read units", "stop " + hermesUnit} {
 		b := newFirst(t)
 		b.failAt(what)
 		if _, err := b.Quiesce(t.Context()); err == nil || !slices.Contains(b.sys.Did(), "sync") {

@@ -52,9 +52,9 @@ func TestStatus(t *testing.T) {
 	}
 	// It is cheap, changes nothing and needs no privilege.
 	for _, at := range []string{"/data", "/home/agent", "/workspace"} {
-		delete(looks, "look at mount "+at)
+		delete(looks, "read mount "+at)
 	}
-	if len(looks) != 1 || looks["look at units"] != 1 {
+	if len(looks) != 1 || looks["read units"] != 1 {
 		t.Errorf("status asked for %v", looks)
 	}
 }
@@ -63,7 +63,7 @@ func TestStatus(t *testing.T) {
 func TestStatusOfBroken(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.sys.SetMount("/data", ""))
-	b.failAt("look at units")
+	b.failAt("read units")
 	b.write("/var/lib/hermes-box/journal.json", "{")
 	must(t, os.Remove(b.Path("/var/lib/hermes-box/applied.lock")))
 	must(t, os.Mkdir(b.Path("/var/lib/hermes-box/applied.lock"), 0o755))

@@ -30,6 +30,7 @@ type Config struct {
 	Program string        // limactl; empty: looked up in PATH
 	Home    string        // LIMA_HOME, absolute; made by the first thing that needs it
 	SSH     string        // ssh; empty: looked up in PATH
+	Helper  string        // path of the helper inside an instance; empty: it has none
 	Log     func(Command) // called after every run of limactl or ssh, from any goroutine; may be nil
 	Env     []string      // environment to run them in; nil: our own. LIMA_* is dropped from either
 	Accel   func() Accel  // how fast machines of this host are; nil: Acceleration
@@ -69,7 +70,7 @@ func New(c Config) *Client {
 		c.Accel = Acceleration
 	}
 	client := &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: c.Accel}
-	client.Client = &ssh.Client{Program: c.SSH, Env: client.env, Log: client.log, Dir: func(name string) (string, error) {
+	client.Client = &ssh.Client{Program: c.SSH, Env: client.env, Log: client.log, Helper: c.Helper, Dir: func(name string) (string, error) {
 		return client.Dir(name), checkName("instance", name)
 	}}
 	return client

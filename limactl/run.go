@@ -13,7 +13,6 @@ import (
 
 	"hermes-box/internal/sanitize"
 	"hermes-box/limactl/child"
-	"hermes-box/limactl/ssh"
 )
 
 // maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
@@ -56,7 +55,7 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 		err = context.Cause(ctx)
 	}
 	out := output{stdout: stdout.kept.Bytes(), stderr: stderr.kept.String()}
-	c.log(ctx, cmd, begin, sanitize.LastLines(out.stderr, 20), err)
+	c.log(ctx, "", cmd, begin, sanitize.LastLines(out.stderr, 20), err)
 	if err == nil {
 		return out, nil
 	}
@@ -78,7 +77,7 @@ type unlogged struct{}
 // where it fails.
 func Unlogged(ctx context.Context) context.Context { return context.WithValue(ctx, unlogged{}, true) }
 
-func (c *Client) log(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
+func (c *Client) log(ctx context.Context, what string, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
 	if c.config.Log == nil || err == nil && ctx.Value(unlogged{}) != nil {
 		return
 	}
@@ -86,7 +85,7 @@ func (c *Client) log(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr
 	if cmd.ProcessState != nil {
 		status = cmd.ProcessState.ExitCode()
 	}
-	c.config.Log(Command{Args: cmd.Args, Inside: ssh.NameOf(ctx), Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
+	c.config.Log(Command{Args: cmd.Args, Inside: what, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
 }
 
 // bounded keeps what is written to it, up to maxOutput; then it tells.

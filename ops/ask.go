@@ -1,10 +1,7 @@
 package ops
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -15,144 +12,51 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// ask runs one verb of the helper in the box: request (nil for none) as JSON on its stdin, its events to on, its
-// result into result. Verbs that change the guest run as root.
+// ask runs one verb of the helper in the box: request is nil for none, events go to on, and the result is decoded into
+// result. Verbs that change the guest run as root.
 func (b *Box) ask(ctx context.Context, verb string, request, result any, on func(protocol.Event)) error {
-	var stdin io.Reader
-	if request != nil {
-		data, err := json.Marshal(request)
-		if err != nil {
-			return err
-		}
-		stdin = bytes.NewReader(data)
-	}
-	return b.askStream(ctx, verb, stdin, result, on)
+	return b.call(ctx, ssh.Call{Verb: verb, Request: request, Event: on}, result)
 }
 
-// askStream is ask with a stdin of any kind.
+// askStream is ask with bytes for the verb.
 func (b *Box) askStream(ctx context.Context, verb string, stdin io.Reader, result any, on func(protocol.Event)) error {
-	args := []string{protocol.HelperPath, verb}
-	if verb != protocol.VerbHello && verb != protocol.VerbStatus {
-		args = append([]string{"sudo", "-n"}, args...)
-	}
-	out, in := io.Pipe()
-	answer := make(chan error, 1)
-	go func() {
-		err := readAnswer(out, result, on)
-		io.Copy(io.Discard, out) // never block the writer
-		answer <- err
-	}()
-	var stderr tail
-	runErr := b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{Args: args, Name: helperName(verb), Stdin: stdin, Stdout: in, Stderr: &stderr})
-	in.Close()
-	err := <-answer
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if errors.Is(err, errNoAnswer) && runErr != nil {
-		return noHelper(verb, runErr, stderr.String())
-	}
-	return err
+	return b.call(ctx, ssh.Call{Verb: verb, Stdin: stdin, Event: on}, result)
 }
 
-// helperName is what the command log calls a verb of the helper.
-func helperName(verb string) string { return "helper " + verb }
+// guestLog copies a log to out as it comes.
+func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.Writer) error {
+	return b.call(ctx, ssh.Call{Verb: protocol.VerbLogs, Request: request, Stdout: out}, nil)
+}
 
-var errNoAnswer = errors.New("the helper in the box gave no answer")
+// call runs a verb and gives its error a code and a hint.
+func (b *Box) call(ctx context.Context, call ssh.Call, result any) error {
+	call.Root = call.Verb != protocol.VerbHello && call.Verb != protocol.VerbStatus
+	err := b.Lima.Call(ctx, b.Record.Instance, call, result)
+	var told *protocol.Error
+	var helper *ssh.HelperError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &told):
+		return guestError(told)
+	case errors.As(err, &helper):
+		return helperError(call.Verb, helper)
+	}
+	return fault.New(fault.ExternalFailed, "%s in the box: %w", call.Verb, err)
+}
 
-func noHelper(verb string, err error, stderr string) error {
-	var exit *ssh.ExitError
-	if errors.As(err, &exit) && (exit.Status == 127 || exit.Status == 126) {
+// helperError is the error for a helper that did nothing of what it was asked for.
+func helperError(verb string, err *ssh.HelperError) error {
+	switch {
+	case err.Version != 0 || err.Status == 2: // an older one does not know the call
+		return otherVersion(err.Version)
+	case err.Status == 126 || err.Status == 127:
 		return fault.New(fault.HealthFailed, "the box has no helper to answer %q", verb).
 			Hint("hermes-box start puts it there")
 	}
-	if exit != nil && exit.Status == 2 { // it does not know the verb
-		return otherVersion(0)
-	}
-	if said := lastLines(strings.TrimSpace(stderr), 3); said != "" {
-		return fault.New(fault.ExternalFailed, "%s in the box: %w: %s", verb, err, said)
-	}
 	return fault.New(fault.ExternalFailed, "%s in the box: %w", verb, err)
-}
-
-// readAnswer reads NDJSON up to the one result or error. What the box says is safe to show from here on.
-func readAnswer(r io.Reader, result any, on func(protocol.Event)) error {
-	lines := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := readLine(lines)
-		if errors.Is(err, errEndless) {
-			return err
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			if err != nil {
-				return errNoAnswer
-			}
-			continue
-		}
-		var m protocol.Message
-		dec := json.NewDecoder(bytes.NewReader(line))
-		dec.DisallowUnknownFields()
-		cut := err != nil // the connection ended within the line
-		if err := dec.Decode(&m); err != nil {
-			if cut {
-				return errNoAnswer
-			}
-			return fault.New(fault.ExternalFailed, "the answer of the helper in the box: %w", err).
-				Hint("hermes-box start replaces the helper of another version")
-		}
-		switch {
-		case m.Event != nil:
-			sanitize.Value(m.Event)
-			if on != nil {
-				on(*m.Event)
-			}
-		case m.Error != nil:
-			sanitize.Value(m.Error)
-			return guestError(m.Error)
-		default:
-			return readResult(m.Result, result)
-		}
-	}
-}
-
-// readResult decodes a result. One that says that it is of another version, or has fields that this version does not
-// know, is refused.
-func readResult(data json.RawMessage, result any) error {
-	if result == nil {
-		return nil
-	}
-	var of struct{ Protocol int }
-	_ = json.Unmarshal(data, &of)
-	if of.Protocol != 0 && of.Protocol != protocol.Version {
-		return otherVersion(of.Protocol)
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(result); err != nil {
-		return fault.New(fault.ExternalFailed, "the answer of the helper in the box: %w", err).
-			Hint("hermes-box start replaces the helper of another version")
-	}
-	sanitize.Value(result)
-	return nil
-}
-
-// maxAnswer is far more than the helper has to say in a line, bytes.
-const maxAnswer = 16 << 20
-
-var errEndless = fault.New(fault.ExternalFailed, "the helper in the box says more than %d MiB in one line", maxAnswer>>20).
-	Hint("hermes-box doctor")
-
-// readLine is ReadBytes up to a line end, for a line that may have none.
-func readLine(r *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxAnswer {
-			return nil, errEndless
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
 }
 
 func guestError(e *protocol.Error) error {
@@ -206,20 +110,3 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // String is safe to show.
 func (t *tail) String() string { return sanitize.Text(string(t.buf)) }
-
-// guestLog passes a log through as it comes, unparsed.
-func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.Writer) error {
-	data, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	var stderr tail
-	err = b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{
-		Args: []string{"sudo", "-n", protocol.HelperPath, protocol.VerbLogs}, Name: helperName(protocol.VerbLogs),
-		Stdin: bytes.NewReader(data), Stdout: out, Stderr: &stderr,
-	})
-	if err != nil && ctx.Err() == nil {
-		return noHelper(protocol.VerbLogs, err, stderr.String())
-	}
-	return ctx.Err()
-}

@@ -1,56 +1,41 @@
 package ops
 
 import (
-	"bytes"
-	"errors"
 	"strings"
 	"testing"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/limactl/ssh"
+	"hermes-box/ops/fault"
 )
 
-func TestReadAnswer(t *testing.T) {
-	const event = `{"event":{"component":"node","phase":"stage","state":"done"}}` + "\n"
-	for _, c := range []struct{ name, in, err string }{
-		{"result", event + `{"result":{"stopped":["a"]}}` + "\n", ""},
-		{"result without a newline", event + `{"result":{"stopped":["a"]}}`, ""},
-		{"error", event + `{"error":{"code":"health_failed","message":"no","component":"hermes","phase":"smoke"}}` + "\n", "hermes: smoke: no"},
-		{"error that says where itself", event + `{"error":{"code":"health_failed","message":"hermes: smoke: no","component":"hermes","phase":"smoke"}}` + "\n", "hermes: smoke: no"},
-		{"nothing", "", "no answer"},
-		{"events alone", event, "no answer"},
-		{"noise", "motd\n", "the answer of the helper"},
-		{"a field of another version", `{"result":{},"more":1}` + "\n", "the answer of the helper"},
-		{"a result with a field of another version", `{"result":{"stopped":[],"more":1}}` + "\n", "the answer of the helper"},
-		{"a result of another version", `{"result":{"protocol":1,"more":1}}` + "\n", "another version's helper"},
-		{"half a line", event + `{"resu`, "no answer"},
+// An error of the guest names the component and the phase once.
+func TestGuestError(t *testing.T) {
+	for _, message := range []string{"no", "hermes: smoke: no"} {
+		err := guestError(&protocol.Error{Code: "health_failed", Message: message, Component: "hermes", Phase: "smoke", Output: "last lines"})
+		if err.Error() != "hermes: smoke: no" || fault.CodeOf(err) != fault.HealthFailed || fault.DetailsOf(err)["output"] != "last lines" {
+			t.Errorf("%q: %v", message, err)
+		}
+	}
+}
+
+// A helper that did not answer is told by why: there is none, it is of another version, or something else is wrong.
+func TestHelperError(t *testing.T) {
+	for _, c := range []struct {
+		err  ssh.HelperError
+		want string
+	}{
+		{ssh.HelperError{Version: 99}, "it speaks protocol 99"},
+		{ssh.HelperError{Status: 2, Message: "usage: hermes-box-guest VERB"}, "another version's helper"},
+		{ssh.HelperError{Status: 127, Message: "not found"}, "the box has no helper"},
+		{ssh.HelperError{Status: 1, Message: "sudo: a password is required"}, "sudo: a password is required"},
 	} {
-		var q protocol.Quiesced
-		var events int
-		err := readAnswer(bytes.NewReader([]byte(c.in)), &q, func(protocol.Event) { events++ })
-		switch {
-		case c.err == "" && (err != nil || len(q.Stopped) != 1 || events != 1):
-			t.Errorf("%s: %v, %+v, %d events", c.name, err, q, events)
-		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
-			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
-		case c.err != "" && strings.Count(err.Error(), "smoke") > 1:
-			t.Errorf("%s: it says twice where: %v", c.name, err)
+		err := helperError("status", &c.err)
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.err, err)
+		}
+		if fault.CodeOf(err) == fault.HealthFailed && fault.HintOf(err) == "" {
+			t.Errorf("%v: no hint", err)
 		}
 	}
-}
-
-func TestNoHelperEndsWithWhatWasSaid(t *testing.T) {
-	for stderr, want := range map[string]string{"": "status in the box: refused", "\r\n": "status in the box: refused", "no\r\n": "status in the box: refused: no"} {
-		if err := noHelper("status", errors.New("refused"), stderr); err.Error() != want {
-			t.Errorf("%q: %q", stderr, err)
-		}
-	}
-}
-
-func FuzzReadAnswer(f *testing.F) {
-	f.Add([]byte(`{"result":{}}`))
-	f.Add([]byte(`{"error":{"code":"","message":""}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var v any
-		_ = readAnswer(bytes.NewReader(data), &v, func(protocol.Event) {})
-	})
 }

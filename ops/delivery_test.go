@@ -11,7 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	"hermes-box/guest"
+	"hermes-box/guest/durable"
 	"hermes-box/guest/protocol"
+	guestserve "hermes-box/guest/serve"
+	"hermes-box/internal/rehearsal/simulate"
 	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/config"
@@ -20,9 +24,35 @@ import (
 	"hermes-box/ops/store"
 )
 
-// guestScript is a box whose ssh runs commands on this machine, where the guest's helper is the file bin/guest in the
-// directory that is returned. Its first text is a shell script.
-func guestScript(t *testing.T, script string) (*Box, string) {
+// guestVariable names the directory of a guest to a helper that is this test program.
+const guestVariable = "HERMES_BOX_OPS_TEST_GUEST"
+
+// TestMain is the helper in a guest where a test's box starts it as such.
+func TestMain(m *testing.M) {
+	if root := os.Getenv(guestVariable); root != "" {
+		os.Exit(guestserve.Helper{Root: true, Open: func(string) *guest.Guest {
+			return &guest.Guest{Tree: durable.Tree{Root: root}, Machine: simulate.Open(root), Helper: filepath.Join(root, "../bin/guest")}
+		}}.Main(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// realHelper is the text of a helper that answers as the real one does, over the directory guest beside its own.
+func realHelper(t *testing.T) string {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "#!/bin/sh\n" + guestVariable + "=$DIR/guest exec " + program + " \"$@\"\n"
+}
+
+// oldHelper is the text of one that knows no channel. It notes what else it is asked for.
+const oldHelper = "#!/bin/sh\n[ \"$1\" = channel ] || echo \"$1\" >>$DIR/asked\necho 'usage: hermes-box-guest VERB' >&2\nexit 2\n"
+
+// boxWith returns a box whose ssh runs commands on this machine, where the guest's helper is the file bin/guest in the
+// directory that is returned, with this text. The box carries ours.
+func boxWith(t *testing.T, helper, ours string) (*Box, string) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -36,7 +66,8 @@ func guestScript(t *testing.T, script string) (*Box, string) {
 		return path
 	}
 	write("bin/sudo", "#!/bin/sh\nshift\nexec \"$@\"\n")
-	write("bin/guest", script)
+	write("bin/guest", helper)
+	write("guest/etc/os-release", "")
 	write("home/lima/main/ssh.config", "")
 	ssh := write("bin/ssh", fmt.Sprintf("#!/bin/bash\nfor remote; do :; done\nexport PATH=%[1]s/bin:$PATH DIR=%[1]s\neval \"${remote//%[2]s/%[1]s/bin/guest}\"\n",
 		dir, strings.ReplaceAll(protocol.HelperPath, "/", `\/`)))
@@ -44,8 +75,9 @@ func guestScript(t *testing.T, script string) (*Box, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lima := limactl.New(limactl.Config{Home: home.Lima(), SSH: ssh, Helper: protocol.HelperPath})
 	return &Box{
-		Host: &Host{Dir: string(home), Lima: limactl.New(limactl.Config{Home: home.Lima(), SSH: ssh}), Helper: func(string) ([]byte, error) { return []byte(script), nil }},
+		Host: &Host{Dir: string(home), Lima: lima, Helper: func(string) ([]byte, error) { return []byte(ours), nil }},
 		Home: home, Config: &config.Config{Name: "main"}, Record: &store.Record{Name: "main", Instance: "main", Ready: true},
 	}, dir
 }
@@ -57,13 +89,7 @@ func digestOf(text string) string {
 
 // What the guest has received already is not sent again, neither after an operation that was cut off nor twice in one.
 func TestSendSendsWhatTheGuestLacks(t *testing.T) {
-	const script = `#!/bin/sh
-case $1 in
-hello) printf '{"result":{"protocol":%d,"helper":"sha256:%s","objects":["%s"]}}\n' $(cat $DIR/protocol) $(sha256sum <$0 | cut -d' ' -f1) $(cat $DIR/has) ;;
-receive) tar t >>$DIR/received; echo '{"result":{"objects":1,"bytes":1}}' ;;
-esac
-`
-	b, dir := guestScript(t, script)
+	b, dir := boxWith(t, realHelper(t), realHelper(t))
 	mirror := filepath.Join(dir, "mirror")
 	var wanted []lock.Artifact
 	for _, text := range []string{"one", "two", "three"} {
@@ -83,32 +109,38 @@ esac
 	if err := cache.Fetch(t.Context(), wanted, nil); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(dir, "has"), wanted[1].Digest)
-	put(t, filepath.Join(dir, "protocol"), fmt.Sprint(protocol.Version))
 	d := b.deliver(nil, cache)
+	if err := d.send(t.Context(), []string{wanted[1].Digest}, nil); err != nil {
+		t.Fatal(err)
+	}
+	object := func(a lock.Artifact) string {
+		return filepath.Join(dir, "guest", protocol.StateDir, "objects", strings.ReplaceAll(a.Digest, ":", "/"))
+	}
+	before, err := os.Stat(object(wanted[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := b.deliver(nil, cache)
 	for range 2 {
-		if err := d.send(t.Context(), []string{wanted[0].Digest, wanted[1].Digest, wanted[2].Digest}, nil); err != nil {
+		if err := again.send(t.Context(), []string{wanted[0].Digest, wanted[1].Digest, wanted[2].Digest}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, _ := os.ReadFile(filepath.Join(dir, "received"))
-	want := strings.ReplaceAll(wanted[0].Digest+"\n"+wanted[2].Digest+"\n", ":", "/")
-	if string(got) != want {
-		t.Errorf("received:\n%swant:\n%s", got, want)
+	for _, a := range wanted {
+		if text, err := os.ReadFile(object(a)); err != nil || digestOf(string(text)) != a.Digest {
+			t.Errorf("%s: %v", a.Name, err)
+		}
+	}
+	if after, err := os.Stat(object(wanted[1])); err != nil || !os.SameFile(before, after) || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("what was there was sent again: %v", err)
 	}
 }
 
 // The helper of another version is replaced before anything is sent to it, by as many at once as there are: each writes
 // a file of its own, and none of them is left.
 func TestHelperOfAnotherVersionIsReplaced(t *testing.T) {
-	const script = `#!/bin/sh
-case $1 in
-hello) printf '{"result":{"protocol":%s,"helper":"sha256:%s","objects":[]}}\n' ` + "VERSION" + ` $(sha256sum <$0 | cut -d' ' -f1) ;;
-signed-in) echo '{"result":{"sign_ins":[]}}' ;;
-esac
-`
-	ours := strings.Replace(script, "VERSION", fmt.Sprint(protocol.Version), 1)
-	b, dir := guestScript(t, "#!/bin/sh\ncase $1 in hello) echo '{\"result\":{\"protocol\":1,\"gone\":true}}' ;; *) echo old >>$DIR/asked; exit 2 ;; esac\n")
+	ours := realHelper(t)
+	b, dir := boxWith(t, oldHelper, ours)
 	b.Helper = func(arch string) ([]byte, error) {
 		if arch != runtime.GOARCH {
 			t.Errorf("helper for %s", arch)
@@ -139,8 +171,7 @@ esac
 
 // Signing in does not replace the helper beside an operation that changes the box.
 func TestHelperIsReplacedUnderTheLock(t *testing.T) {
-	b, dir := guestScript(t, "#!/bin/sh\nexit 2\n")
-	b.Helper = func(string) ([]byte, error) { return []byte("#!/bin/sh\necho new\n"), nil }
+	b, dir := boxWith(t, oldHelper, "#!/bin/sh\necho new\n")
 	held, err := b.Home.Lock("main", "stop")
 	if err != nil {
 		t.Fatal(err)

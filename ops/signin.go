@@ -166,7 +166,7 @@ func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.checkSkew(ctx); err != nil {
 		return nil, err
 	}
-	return b.Lima.Attach(ctx, b.Record.Instance, teachTerminal(ctx, os.Getenv("TERM")), s.Command...)
+	return b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")), s.Command...)
 }
 
 // SignInEnded finishes a step after its program has ended: Hermes reads some of its setup only when it starts, and is

@@ -1,5 +1,4 @@
-// Package guestfiles holds the files that the helper installs in a guest: units, settings, tmux and its command tm, and
-// terminfo. The tree below root mirrors the guest's own.
+// Package guestfiles holds the files that the helper installs in a guest: units, settings, tmux and terminfo. The tree below root mirrors the guest's own.
 package guestfiles
 
 import (
@@ -35,11 +34,7 @@ func All() []File {
 			return err
 		}
 		data, err := root.ReadFile(name)
-		f := File{Path: strings.TrimPrefix(name, "root"), Mode: 0o644, Data: data}
-		if strings.HasPrefix(f.Path, "/usr/local/bin/") {
-			f.Mode = 0o755
-		}
-		all = append(all, f)
+		all = append(all, File{Path: strings.TrimPrefix(name, "root"), Mode: 0o644, Data: data})
 		return err
 	})
 	if err != nil {

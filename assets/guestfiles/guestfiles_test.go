@@ -51,7 +51,6 @@ func TestModes(t *testing.T) {
 }
 
 func TestShell(t *testing.T) {
-	run(t, find(t, "/usr/local/bin/tm"), "sh", "-n")
 	run(t, find(t, "/etc/profile.d/zz-hermes-box.sh"), "sh", "-n")
 }
 

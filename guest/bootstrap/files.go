@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,8 @@ func holdsKey(text string) bool {
 	return false
 }
 
-// files installs the files of package guestfiles, except the settings of sshd, which the login phase installs. Before the
+// files installs the files of package guestfiles, except the settings of sshd, which the login phase installs, and the
+// command tm, which is the helper itself. Before the
 // first change it removes the record of a complete bootstrap: after a crash, the next run then repeats the phases that
 // make the machine read the files.
 func (b *run) files(context.Context) (bool, error) {
@@ -74,7 +76,13 @@ func (b *run) files(context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	return changed, nil
+	if at, err := os.Readlink(b.Path(layout.Tm)); err == nil && at == protocol.HelperPath {
+		return changed, nil
+	}
+	if err := errors.Join(b.Remove(b.Path(layout.Bootstrapped)), os.MkdirAll(path.Dir(b.Path(layout.Tm)), 0o755)); err != nil {
+		return false, err
+	}
+	return true, b.Symlink(protocol.HelperPath, b.Path(layout.Tm))
 }
 
 // complete reports whether an earlier run has ended and no file has changed since.

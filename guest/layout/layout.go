@@ -13,6 +13,7 @@ const (
 	Opt      = "/opt/hermes-box"
 	Current  = Opt + "/current" // Current/<component> is a symlink to the active release
 	Commands = "/usr/local/bin" // symlinks into Current
+	Tm       = Commands + "/tm" // symlink to the helper, which then attaches to tmux
 )
 
 // Files of the transaction engine.

@@ -1,16 +1,25 @@
 // Package protocol is what travels between the host and the helper inside the guest. It is the only package
 // that both sides import.
 //
-// The host runs `hermes-box-guest VERB` over ssh, as root through sudo if the verb changes something. A request, if the
-// verb takes one, is one JSON object on stdin. The answer is NDJSON on stdout: any number of messages with an Event, then
-// exactly one with a Result or an Error. Nothing else is ever written to stdout; stderr is for people. Both sides refuse
-// unknown fields: host and helper are built together.
+// The host runs `hermes-box-guest channel MARK` over ssh, as root through sudo where the verb changes something. The two
+// then speak the frames of package frame: the host sends one Call, and the bytes of stdin if the verb reads any; the
+// helper sends events, the bytes of stdout if the verb writes any, and one result, error or exit status. The host compares
+// the version of the protocol before it sends anything. Unknown fields are refused by both sides: host and helper are
+// built together.
+//
+// A verb can also be run by hand, as `hermes-box-guest VERB`, with its request as JSON on stdin; it then prints Messages
+// as lines of JSON.
 package protocol
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
 
 // Version is raised with every change to this package. Host and helper must agree exactly.
-const Version = 4
+const Version = 5
 
 // Paths inside the guest that both sides use.
 const (
@@ -33,7 +42,42 @@ const (
 	VerbLogs      = "logs"      // LogRequest -> raw text instead of NDJSON; needs root to read the journal
 )
 
-// Message is one line of an answer. Exactly one field is set.
+// Ways to run the helper that are not verbs.
+const (
+	Channel = "channel" // channel MARK: one Call over frames
+	Attach  = "attach"  // attach [--terminfo=ENTRY] [-- COMMAND...]: tmux session main, or a command, on this terminal
+)
+
+// VerbExec runs a Command. Only a channel can ask for it: the end is an exit status and not a result.
+const VerbExec = "exec"
+
+// Call is what a host asks for over a channel.
+type Call struct {
+	Verb    string          `json:"verb"`
+	Request json.RawMessage `json:"request,omitempty"`
+}
+
+// Command is the request of VerbExec. All of it may hold any bytes but NUL.
+type Command struct {
+	Args [][]byte `json:"args"`          // the program, looked up in the PATH of a login, and its arguments
+	Env  [][]byte `json:"env,omitempty"` // KEY=value, added to the environment of a login
+	Dir  []byte   `json:"dir,omitempty"` // empty: the user's home
+}
+
+// Decode reads the one JSON value that data must be. Unknown fields and anything behind the value are errors.
+func Decode(data []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more behind the JSON value")
+	}
+	return nil
+}
+
+// Message is one line of an answer; exactly one field is set.
 type Message struct {
 	Event  *Event          `json:"event,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`

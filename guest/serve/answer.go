@@ -12,38 +12,66 @@ import (
 
 	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
+	"hermes-box/guest/protocol/frame"
 )
 
-// answer writes the messages of one verb: events, then one result or error. A message that cannot be written is dropped: the
-// reader is gone, and untilClosed ends the verb.
-type answer struct {
+// answer sends what a verb says: events as they come, then one result or error. An event that cannot be sent is dropped:
+// the reader is gone, and that ends the verb.
+type answer interface {
+	event(protocol.Event)
+	result(any) error // nil: the verb has written its answer to stdout
+	failure(*protocol.Error) error
+}
+
+// lines answers in lines of JSON, for a verb that is run by hand.
+type lines struct {
 	mu  sync.Mutex
 	enc *json.Encoder
 }
 
-func newAnswer(w io.Writer) *answer {
+func newLines(w io.Writer) *lines {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return &answer{enc: enc}
+	return &lines{enc: enc}
 }
 
-func (a *answer) send(m protocol.Message) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.enc.Encode(m)
+func (l *lines) send(m protocol.Message) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.enc.Encode(m)
 }
 
-func (a *answer) event(e protocol.Event) { _ = a.send(protocol.Message{Event: &e}) }
+func (l *lines) event(e protocol.Event) { _ = l.send(protocol.Message{Event: &e}) }
 
-func (a *answer) result(v any) error {
+func (l *lines) result(v any) error {
+	if v == nil {
+		return nil
+	}
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return a.send(protocol.Message{Result: data})
+	return l.send(protocol.Message{Result: data})
 }
 
-func (a *answer) fail(err error) { _ = a.send(protocol.Message{Error: protocolError(err)}) }
+func (l *lines) failure(e *protocol.Error) error { return l.send(protocol.Message{Error: e}) }
+
+// frames answers over a channel.
+type frames struct{ w *frame.Writer }
+
+func (f frames) event(e protocol.Event) { _ = f.send(frame.Event, e) }
+
+func (f frames) result(v any) error { return f.send(frame.Result, v) }
+
+func (f frames) failure(e *protocol.Error) error { return f.send(frame.Failure, e) }
+
+func (f frames) send(kind frame.Kind, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return f.w.Write(kind, data)
+}
 
 // protocolError converts an error: it gets a code, and the output of the program that failed.
 func protocolError(err error) *protocol.Error {
@@ -53,7 +81,7 @@ func protocolError(err error) *protocol.Error {
 	switch {
 	case errors.As(err, &known):
 		e = *known
-		e.Message = err.Error() // including what wraps it
+		e.Message = err.Error() // with what was wrapped around it
 	case errors.Is(err, context.Canceled):
 		e = protocol.Error{Code: "interrupted", Message: "interrupted"}
 	default:
@@ -65,10 +93,10 @@ func protocolError(err error) *protocol.Error {
 	return &e
 }
 
-// untilClosed calls gone when nobody reads out any more, because the ssh connection was closed: sshd sends no signal then.
-// Standard input cannot be watched, because the host closes it after the request.
+// untilClosed calls gone when nobody reads out any more: the ssh connection is closed, which sshd does not tell by a
+// signal.
 func untilClosed(out *os.File, gone func()) {
-	fds := []unix.PollFd{{Fd: int32(out.Fd())}} // with no events requested, poll reports errors and hang-ups
+	fds := []unix.PollFd{{Fd: int32(out.Fd())}} // with no event asked for, only errors and hang-ups are reported
 	for {
 		_, err := unix.Poll(fds, -1)
 		if errors.Is(err, unix.EINTR) {

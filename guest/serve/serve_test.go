@@ -48,7 +48,7 @@ func callAs(t *testing.T, root bool, g *guest.Guest, stdin string, args ...strin
 		t.Fatal(err)
 	}
 	files[0].Seek(0, io.SeekStart)
-	status = run(t.Context(), args, files[0], files[1], files[2], g, root)
+	status = Helper{Open: func(string) *guest.Guest { return g }, Root: root}.run(t.Context(), args, files[0], files[1], files[2])
 	text := func(f *os.File) string {
 		data, err := os.ReadFile(f.Name())
 		if err != nil {
@@ -203,7 +203,7 @@ func TestUntilClosed(t *testing.T) {
 
 func TestAnswerOrder(t *testing.T) {
 	var out strings.Builder
-	a := newAnswer(&out)
+	a := newLines(&out)
 	a.event(protocol.Event{Phase: "mount", State: protocol.Started, Line: "a <b> & c"})
 	if err := a.result(protocol.Quiesced{Stopped: []string{"x"}}); err != nil {
 		t.Fatal(err)

@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -11,8 +9,15 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// action does a verb and returns its result; nil if it has written stdout itself.
-type action func(ctx context.Context, g *guest.Guest, stdin io.Reader, stdout io.Writer) (any, error)
+// input is what a verb gets from the host.
+type input struct {
+	request io.Reader // one JSON object, for a verb that takes one
+	stdin   io.Reader // bytes, for a verb that reads them
+	stdout  io.Writer // for a verb that writes bytes
+}
+
+// action does one thing and returns its result; nil if its answer is what it has written to stdout.
+type action func(ctx context.Context, g *guest.Guest, in input) (any, error)
 
 // verb is an action and whether it needs root. Without root it is refused before anything is read or done.
 type verb struct {
@@ -21,25 +26,25 @@ type verb struct {
 }
 
 var verbs = map[string]verb{
-	protocol.VerbHello: asAnyone(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbHello: asAnyone(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Hello()
 	}),
-	protocol.VerbStatus: asAnyone(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbStatus: asAnyone(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Status(ctx)
 	}),
-	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
-		return g.Objects().Receive(ctx, in)
+	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
+		return g.Objects().Receive(ctx, in.stdin)
 	}),
-	protocol.VerbBootstrap: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbBootstrap: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var ask protocol.Bootstrap
-		if err := decode(in, &ask); err != nil {
+		if err := decode(in.request, &ask); err != nil {
 			return nil, err
 		}
 		return g.Bootstrap(ctx, ask)
 	}),
-	protocol.VerbApply: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbApply: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var tx protocol.Transaction
-		if err := decode(in, &tx); err != nil {
+		if err := decode(in.request, &tx); err != nil {
 			return nil, err
 		}
 		if err := g.CheckData(ctx); err != nil {
@@ -47,28 +52,28 @@ var verbs = map[string]verb{
 		}
 		return g.Apply(ctx, tx)
 	}),
-	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
-		// The services require this verb to succeed: without their own data disk they do not start.
+	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
+		// The services require this to succeed: on another disk than their own they stay down.
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
 		return g.Recover(ctx)
 	}),
-	protocol.VerbStart: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbStart: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Start(ctx)
 	}),
-	protocol.VerbQuiesce: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbQuiesce: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Quiesce(ctx)
 	}),
-	protocol.VerbVersions: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbVersions: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Versions(ctx)
 	}),
-	protocol.VerbSignedIn: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbSignedIn: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Login().SignedIn(ctx)
 	}),
-	protocol.VerbLinkExecutor: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbLinkExecutor: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var ask protocol.ExecutorLink
-		if err := decode(in, &ask); err != nil {
+		if err := decode(in.request, &ask); err != nil {
 			return nil, err
 		}
 		if err := g.CheckData(ctx); err != nil {
@@ -76,18 +81,18 @@ var verbs = map[string]verb{
 		}
 		return g.Login().LinkExecutor(ctx, ask)
 	}),
-	protocol.VerbTakeUpHermes: asRoot(func(ctx context.Context, g *guest.Guest, _ io.Reader, _ io.Writer) (any, error) {
+	protocol.VerbTakeUpHermes: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
 		return g.Login().TakeUpHermes(ctx)
 	}),
-	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in io.Reader, out io.Writer) (any, error) {
+	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var ask protocol.LogRequest
-		if err := decode(in, &ask); err != nil {
+		if err := decode(in.request, &ask); err != nil {
 			return nil, err
 		}
-		return nil, g.Logs(ctx, ask, out)
+		return nil, g.Logs(ctx, ask, in.stdout)
 	}),
 }
 
@@ -98,23 +103,22 @@ func asAnyone(do action) verb { return verb{do: do} }
 // maxRequest is far larger than any transaction: six components with a hundred wheels take some 50 KiB.
 const maxRequest = 8 << 20
 
-// decode reads the one JSON object of a request. It refuses unknown fields, a second value and an incomplete one: host and
-// helper are built together.
+// decode reads the one JSON object of a request. Unknown fields, a second value, and anything cut short are refused: host
+// and helper are built together.
 func decode(in io.Reader, into any) error {
-	invalid := func(err error) error {
-		return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("the request cannot be read: %v", err)}
+	data, err := io.ReadAll(io.LimitReader(in, maxRequest+1))
+	if err == nil && len(data) > maxRequest {
+		err = fmt.Errorf("it is larger than %d bytes", maxRequest)
 	}
-	limited := &io.LimitedReader{R: in, N: maxRequest}
-	dec := json.NewDecoder(limited)
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		if limited.N <= 0 {
-			err = fmt.Errorf("it is larger than %d bytes", maxRequest)
-		}
+	if err == nil {
+		err = protocol.Decode(data, into)
+	}
+	if err != nil {
 		return invalid(err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return invalid(errors.New("there is more after the object"))
-	}
 	return nil
+}
+
+func invalid(err error) *protocol.Error {
+	return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("the request cannot be read: %v", err)}
 }

@@ -15,7 +15,7 @@ import (
 // ssh runs a command "inside": in the instance's guest directory, in a session of its own and behind pipes, as sshd
 // does. It ends with the command's status, or with 255 where it cannot connect.
 func ssh(home string, args []string) int {
-	var config, control, host string
+	var config, control, forward, host string
 	tty := false
 	options := map[string]string{}
 	for len(args) > 0 {
@@ -41,6 +41,8 @@ func ssh(home string, args []string) int {
 			options[key] = v
 		case "-O":
 			control = value()
+		case "-W":
+			forward = value()
 		case "-e":
 			value()
 		case "-t", "-tt":
@@ -70,6 +72,10 @@ func ssh(home string, args []string) int {
 		for { // the master is there, and what it is connected to is not
 			time.Sleep(time.Hour)
 		}
+	}
+	if forward != "" { // nobody listens there
+		fmt.Fprintln(os.Stderr, "mux_client_request_stdio_fwd: stdio forwarding request failed: Session open refused by peer")
+		return 255
 	}
 	command := strings.Join(args, " ")
 	if has(home, LoginNoise) && command != "" {

@@ -2,40 +2,39 @@ package ssh
 
 import (
 	"context"
-	"errors"
-	"hermes-box/limactl/child"
+	"encoding/base64"
 	"os/exec"
-	"syscall"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"hermes-box/guest/protocol"
 )
 
-// Attach prepares an interactive login, with a terminal, for handing ours over; or one command in place of the login's
-// shell. What first says is run before it, in one round trip that also proves that the connection works: a dead one is
-// an error here and not a screen that hangs. The status of first does not matter. The login is not started: the caller
-// sets Stdin, Stdout and Stderr to the terminal. Its exit status is the remote side's, or 255 where the connection was
-// lost. No agent and no display is forwarded, and no key is ssh's own.
-func (c *Client) Attach(ctx context.Context, instance string, first Exec, command ...string) (*exec.Cmd, error) {
-	var exit *ExitError
-	if err := c.Exec(ctx, instance, first); err != nil && !errors.As(err, &exit) {
+// Attach prepares an interactive login that gets our terminal: in tmux session main, or in one command. terminfo is the
+// source of our terminal's entry, for a box that may not know it; nil where any box does. That the connection works is
+// proved first: one that does not is an error here and not a screen that hangs.
+//
+// The login is not started: the caller sets Stdin, Stdout and Stderr to the terminal. Its exit status is the remote
+// side's, or Lost where the connection was lost. No agent and no display is forwarded, and no key is ssh's own.
+func (c *Client) Attach(ctx context.Context, instance string, terminfo []byte, command ...string) (*exec.Cmd, error) {
+	if err := c.prove(ctx, instance); err != nil {
 		return nil, err
 	}
-	program, options, err := c.command(instance)
+	program, args, err := c.command(instance)
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, "-t", "--", alias(instance))
+	entry := "--terminfo=" + base64.StdEncoding.EncodeToString(terminfo)
+	text := "if command -v tm >/dev/null 2>&1; then exec tm " + shellescape.Quote(entry) + `; fi; exec "${SHELL:-/bin/sh}" -l`
 	if len(command) > 0 {
-		options = append(options, "exec "+shellescape.QuoteCommand(command))
+		text = "exec " + shellescape.QuoteCommand(command)
+		if c.Helper != "" {
+			helper := shellescape.Quote(c.Helper)
+			text = "if [ -x " + helper + " ]; then exec " + helper + " " + shellescape.QuoteCommand(append([]string{protocol.Attach, entry, "--"}, command...)) + "; fi; " + text
+		}
 	}
-	cmd := exec.CommandContext(ctx, program, options...)
+	cmd := exec.CommandContext(ctx, program, append(args, "-t", "--", alias(instance), text)...)
 	cmd.Env = c.Env
 	politely(cmd)
 	return cmd, nil
-}
-
-// politely asks an ssh that has our terminal to end when its context does, so that it puts the terminal back.
-func politely(cmd *exec.Cmd) {
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = child.Grace
 }

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"hermes-box/internal/sanitize"
-	"hermes-box/limactl/child"
 )
 
 // Client runs commands inside the instances of one LIMA_HOME. It may be used by several goroutines.
@@ -21,31 +19,16 @@ type Client struct {
 	Program string                                // ssh; empty: looked up in PATH
 	Env     []string                              // environment of ssh
 	Dir     func(instance string) (string, error) // directory of an instance; an error if that cannot be a name
+	Helper  string                                // path of the helper in the guest; empty: there is none
 	Log     Log                                   // may be nil
 
 	Connect time.Duration // from starting ssh to the first word of the remote side; 0: 20 seconds
 	Silence time.Duration // without a sign of life of a running command; 0: 2 minutes
 }
 
-// Log is called after every run of ssh with its stderr and error, from any goroutine.
-type Log func(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr string, err error)
-
-type nameKey struct{}
-
-// named returns a context that tells the log what is run.
-func (e Exec) named(ctx context.Context) context.Context {
-	name := e.Name
-	if name == "" && len(e.Args) > 0 {
-		name = path.Base(e.Args[0])
-	}
-	return context.WithValue(ctx, nameKey{}, name)
-}
-
-// NameOf returns the name of the command that a run of ssh was for; empty if it ran none.
-func NameOf(ctx context.Context) string {
-	name, _ := ctx.Value(nameKey{}).(string)
-	return name
-}
+// Log is called after every run of ssh, from any goroutine: with what ran inside, without its arguments, its stderr and its
+// error. Nothing runs inside for the sake of the master.
+type Log func(ctx context.Context, inside string, cmd *exec.Cmd, begin time.Time, stderr string, err error)
 
 func (c *Client) connectLimit() time.Duration {
 	if c.Connect != 0 {
@@ -61,9 +44,9 @@ func (c *Client) silenceLimit() time.Duration {
 	return 2 * time.Minute
 }
 
-func (c *Client) log(ctx context.Context, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
+func (c *Client) log(ctx context.Context, inside string, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
 	if c.Log != nil {
-		c.Log(ctx, cmd, begin, sanitize.LastLines(stderr, 5), err)
+		c.Log(ctx, inside, cmd, begin, sanitize.LastLines(stderr, 5), err)
 	}
 }
 
@@ -104,33 +87,6 @@ func (c *Client) command(instance string, options ...string) (string, []string, 
 
 // alias is the name of an instance in its ssh.config.
 func alias(instance string) string { return "lima-" + strings.ReplaceAll(instance, ".", "-") }
-
-// control returns the socket of an instance's ssh master, and whether it is there.
-func (c *Client) control(instance string) (string, bool) {
-	dir, err := c.Dir(instance)
-	if err != nil {
-		return "", false
-	}
-	path := filepath.Join(dir, "ssh.sock")
-	return path, exists(path)
-}
-
-// dropMaster makes the ssh master give up its socket, so that it takes no new sessions. What runs over it goes on:
-// ending the master would also end the commands of others and the ports that Lima forwards over it.
-func (c *Client) dropMaster(ctx context.Context, instance string) {
-	program, args, err := c.command(instance)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, child.Grace)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(args, "-O", "stop", alias(instance))...)
-	cmd.Env = c.Env
-	child.Detach(cmd)
-	begin := time.Now()
-	out, err := cmd.CombinedOutput()
-	c.log(ctx, cmd, begin, string(out), err)
-}
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

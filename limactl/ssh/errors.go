@@ -43,6 +43,7 @@ type TransportError struct {
 	Started  bool
 	Message  string // the last lines that ssh printed
 	Err      error
+	status   int // of ssh
 }
 
 func (e *TransportError) Error() string {

@@ -12,10 +12,8 @@ import (
 // login script: it is kept, for an error, and not handed on. A mark may be cut anywhere between two writes.
 type markWriter struct {
 	mark  string
-	w     io.Writer     // may be nil
-	begun chan struct{} // closed at the first mark
-	alive func()        // at each mark but the last; may be nil
-	ended func()        // at the last; may be nil
+	w     io.Writer // may be nil
+	begun func()    // called at the first mark; may be nil
 
 	mu     sync.Mutex
 	on     bool   // the first mark has come
@@ -49,7 +47,9 @@ func (m *markWriter) Write(p []byte) (int, error) {
 		m.pass(data[:at])
 		if !m.on {
 			m.on = true
-			close(m.begun)
+			if m.begun != nil {
+				m.begun()
+			}
 		}
 		data = data[at+len(m.mark)+size:]
 	}
@@ -68,9 +68,6 @@ func (m *markWriter) take(rest []byte) int {
 		return -1
 	}
 	if rest[0] != '=' {
-		if m.alive != nil {
-			m.alive()
-		}
 		return 1
 	}
 	semi := bytes.IndexByte(rest, ';')
@@ -82,9 +79,6 @@ func (m *markWriter) take(rest []byte) int {
 	}
 	if status, err := strconv.Atoi(string(rest[1:semi])); err == nil {
 		m.end = status + 1
-	}
-	if m.ended != nil {
-		m.ended()
 	}
 	return semi + 1
 }

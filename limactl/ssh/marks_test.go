@@ -45,7 +45,7 @@ func TestMarkWriter(t *testing.T) {
 		data := []byte(strings.ReplaceAll(tt.in, "@", testMark))
 		for size := 1; size <= len(data)+1; size++ {
 			var out bytes.Buffer
-			m := &markWriter{mark: testMark, w: &out, begun: make(chan struct{})}
+			m := &markWriter{mark: testMark, w: &out}
 			pour(t, m, data, size)
 			status, reported := m.status()
 			if out.String() != tt.out || m.early() != tt.before || status != tt.status || reported != tt.reported {
@@ -74,7 +74,7 @@ func FuzzMarkWriter(f *testing.F) {
 		stream = append(stream, testMark+"=7;"...)
 		// A sign of life between two halves of what looks like a mark must not make it one.
 		var out bytes.Buffer
-		m := &markWriter{mark: testMark, w: &out, begun: make(chan struct{})}
+		m := &markWriter{mark: testMark, w: &out}
 		pour(t, m, stream, 1+r.Intn(7), 1+r.Intn(50), 1+r.Intn(3))
 		if !bytes.Equal(out.Bytes(), data) {
 			t.Fatalf("%q arrived as %q", data, out.Bytes())
@@ -86,7 +86,7 @@ func FuzzMarkWriter(f *testing.F) {
 }
 
 func TestMarkWriterKeepsTheError(t *testing.T) {
-	m := &markWriter{mark: testMark, w: failingWriter{}, begun: make(chan struct{})}
+	m := &markWriter{mark: testMark, w: failingWriter{}}
 	if _, err := m.Write([]byte(testMark + "+data")); !errors.Is(err, errTest) {
 		t.Fatalf("got %v", err)
 	}
@@ -104,7 +104,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errTest }
 // A program in the box can see the mark of its session. With half a status that never ends it fills no memory.
 func TestEndlessMarkIsHandedOn(t *testing.T) {
 	var out strings.Builder
-	m := &markWriter{mark: "[mark]", w: &out, begun: make(chan struct{})}
+	m := &markWriter{mark: "[mark]", w: &out}
 	for _, part := range []string{"[mark]+", "a[mark]=", strings.Repeat("7", 100), strings.Repeat("b", 100), "[mark]=3;"} {
 		if _, err := m.Write([]byte(part)); err != nil {
 			t.Fatal(err)

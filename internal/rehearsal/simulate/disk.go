@@ -14,25 +14,25 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// disk is an attached block device. Dir, if not empty, is where what is on it lies: filesystem.json, and files/ as
-// far as it has a filesystem. A disk without one is only a record.
+// disk is an attached block device. Dir, if not empty, is a directory with its content: filesystem.json, and files/ if it has
+// a file system. Without Dir the disk is only recorded.
 type disk struct {
 	machine.Disk
 	Dir string `json:"dir,omitempty"`
 }
 
-// filesystem is what filesystem.json holds.
+// filesystem is the content of filesystem.json.
 type filesystem struct {
 	Type string `json:"type"`
 	UUID string `json:"uuid"`
 }
 
-// AddDisk attaches a block device that is only a record: what is written to it is written into the machine.
+// AddDisk attaches a block device that is only recorded: its files are in the machine's own directory.
 func (s *Machine) AddDisk(device string, d machine.Disk) error {
 	return s.change("attach "+device, func(st *state) error { st.Disks[device] = disk{Disk: d}; return nil })
 }
 
-// Attach attaches a block device whose content lies in a directory of its own: it outlives the machine.
+// Attach attaches a block device whose content is in a directory of its own, and so outlives the machine.
 func (s *Machine) Attach(device, dir string, size int64) error {
 	return s.change("attach "+device, func(st *state) error {
 		st.Disks[device] = disk{Disk: machine.Disk{Size: size}, Dir: dir}
@@ -40,7 +40,7 @@ func (s *Machine) Attach(device, dir string, size int64) error {
 	})
 }
 
-// read looks at what is on the disk now.
+// read returns what is on the disk now.
 func (d disk) read() (machine.Disk, error) {
 	if d.Dir == "" {
 		return d.Disk, nil
@@ -53,12 +53,12 @@ func (d disk) read() (machine.Disk, error) {
 	return machine.Disk{Size: d.Size, Type: on.Type, UUID: on.UUID}, err
 }
 
-// Disk is what is on an attached disk.
+// Disk returns what is on an attached disk.
 func (s *Machine) Disk(_ context.Context, device string) (d machine.Disk, err error) {
-	if err := s.answers("disk " + device); err != nil {
+	if err := s.failRead("disk " + device); err != nil {
 		return d, err
 	}
-	err = errors.Join(s.look(func(st *state) {
+	err = errors.Join(s.view(func(st *state) {
 		have, ok := st.Disks[device]
 		if !ok {
 			err = fmt.Errorf("%s: no such device", device)
@@ -69,8 +69,8 @@ func (s *Machine) Disk(_ context.Context, device string) (d machine.Disk, err er
 	return d, err
 }
 
-// Format makes the device hold an empty filesystem. It is two effects, "format DEVICE UUID" and "formatted DEVICE":
-// where the second one fails, half a filesystem is left, which nobody recognizes.
+// Format makes an empty file system on the device. It has two effects, "format DEVICE UUID" and "formatted DEVICE": if the
+// second one fails, the disk has half a file system, which cannot be recognized.
 func (s *Machine) Format(_ context.Context, device, uuid, label string) error {
 	if len(label) > 16 {
 		return fmt.Errorf("label %q: ext4 holds 16 bytes", label)
@@ -81,7 +81,7 @@ func (s *Machine) Format(_ context.Context, device, uuid, label string) error {
 	return s.change("formatted "+device, func(st *state) error { return st.write(device, filesystem{"ext4", uuid}) })
 }
 
-// write makes the device hold nothing but a filesystem.
+// write replaces the content of the device by an empty file system.
 func (st *state) write(device string, f filesystem) error {
 	d, ok := st.Disks[device]
 	if !ok {
@@ -100,18 +100,18 @@ func (st *state) write(device string, f filesystem) error {
 		os.WriteFile(filepath.Join(d.Dir, "filesystem.json"), data, 0o600))
 }
 
-// MountedUUID is the filesystem mounted at a path.
+// MountedUUID returns the UUID of the file system mounted at a path.
 func (s *Machine) MountedUUID(_ context.Context, path string) (uuid string, err error) {
 	at := s.guestPath(path)
-	if err := s.answers("mount " + at); err != nil {
+	if err := s.failRead("mount " + at); err != nil {
 		return "", err
 	}
-	err = s.look(func(st *state) { uuid = st.Mounts[at] })
+	err = s.view(func(st *state) { uuid = st.Mounts[at] })
 	return uuid, err
 }
 
-// Mount follows /etc/fstab: by UUID, or bound to a directory of what is mounted. Where something is mounted there is
-// a link, which is as near as plain directories come.
+// Mount mounts what /etc/fstab says: a file system by UUID, or a bind mount of a directory of the data disk. A mount is a
+// symlink.
 func (s *Machine) Mount(_ context.Context, path string) error {
 	at := s.guestPath(path)
 	return s.change("mount "+at, func(st *state) error {
@@ -126,7 +126,7 @@ func (s *Machine) Mount(_ context.Context, path string) error {
 
 func (s *Machine) mount(st *state, what, at string) error {
 	uuid, device := strings.CutPrefix(what, "UUID=")
-	if !device { // bound to what is mounted
+	if !device { // a bind mount
 		if st.Mounts[protocol.DataDir] == "" {
 			return fmt.Errorf("%s is not there", what)
 		}
@@ -147,8 +147,8 @@ func (s *Machine) mount(st *state, what, at string) error {
 	return fmt.Errorf("no filesystem %s", uuid)
 }
 
-// Remount makes the mounts of a boot: what fstab names and is there. The rest is not mounted, as with nofail; with
-// none nothing is, as where the kernel finds a disk too late.
+// Remount mounts at a boot what fstab says, as far as the disks are there. With none, nothing is mounted, as when the kernel
+// finds the disk too late.
 func (s *Machine) Remount(none bool) error {
 	return s.change("remount", func(st *state) error {
 		for at := range st.Mounts {
@@ -169,7 +169,7 @@ func (s *Machine) Remount(none bool) error {
 	})
 }
 
-// fstab are the fields of each line that has all four.
+// fstab returns the fields of the lines of /etc/fstab.
 func (s *Machine) fstab() (lines [][]string) {
 	table, _ := os.ReadFile(filepath.Join(s.root, "/etc/fstab"))
 	for line := range strings.Lines(string(table)) {
@@ -194,7 +194,7 @@ func (s *Machine) bind(from, to string) error {
 // rootSize is the size of every machine's root disk, in bytes.
 const rootSize = 30 << 30
 
-// mostCounted is how many files Usage looks at: it is asked every few seconds.
+// mostCounted bounds the files that Usage counts, because it is called every few seconds.
 const mostCounted = 20_000
 
 // Usage counts the bytes of the files on the root disk, or on the disk mounted at path.
@@ -203,7 +203,7 @@ func (s *Machine) Usage(path string) protocol.Usage {
 	dir := path
 	if path = s.guestPath(path); path != "/" {
 		u = protocol.Usage{}
-		_ = s.look(func(st *state) {
+		_ = s.view(func(st *state) {
 			for _, d := range st.Disks {
 				if on, err := d.read(); err == nil && on.UUID != "" && on.UUID == st.Mounts[path] {
 					u.Total = d.Size
@@ -218,7 +218,7 @@ func (s *Machine) Usage(path string) protocol.Usage {
 				return fs.SkipAll
 			}
 			if err != nil || !e.Type().IsRegular() {
-				return nil // what goes meanwhile takes no room
+				return nil // a file that was removed meanwhile does not count
 			}
 			if info, err := e.Info(); err == nil {
 				u.Used += info.Size()

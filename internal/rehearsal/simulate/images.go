@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// LoadImage reads an OCI layout as podman does: the manifest, its config, and that every layer is there.
+// LoadImage reads an OCI layout: the manifest and its config. It checks that every layer is there.
 func (s *Machine) LoadImage(_ context.Context, layout, digest, tag string) error {
 	return s.change("load "+tag, func(st *state) error {
 		var index struct{ Manifests []struct{ Digest string } }
@@ -52,13 +52,13 @@ func (s *Machine) LoadImage(_ context.Context, layout, digest, tag string) error
 	})
 }
 
-// HasImage tells whether a tag is loaded.
+// HasImage reports whether there is an image with this tag.
 func (s *Machine) HasImage(_ context.Context, tag string) (has bool, err error) {
-	err = s.look(func(st *state) { _, has = st.Images[tag] })
+	err = s.view(func(st *state) { _, has = st.Images[tag] })
 	return has, err
 }
 
-// RemoveImage forgets a tag.
+// RemoveImage removes the image with this tag.
 func (s *Machine) RemoveImage(_ context.Context, tag string) error {
 	return s.change("unload "+tag, func(st *state) error { delete(st.Images, tag); return nil })
 }

@@ -14,10 +14,10 @@ import (
 	"hermes-box/guest/machine"
 )
 
-// journal is where what units did is written, one file for all of them.
+// journal is the log of all units.
 func (s *Machine) journal() string { return filepath.Join(s.root, "var/log/journal.log") }
 
-// note writes a line about a unit. A machine that cannot write its log works on.
+// note writes a line about a unit to the log. It is no error if that fails.
 func (s *Machine) note(unit, format string, args ...any) {
 	if os.MkdirAll(filepath.Dir(s.journal()), 0o755) != nil {
 		return
@@ -30,7 +30,7 @@ func (s *Machine) note(unit, format string, args ...any) {
 	fmt.Fprintf(f, "%s demo %s: %s\n", time.Now().Format("2006-01-02T15:04:05-0700"), strings.TrimSuffix(unit, ".service"), fmt.Sprintf(format, args...))
 }
 
-// journalctl shows the last lines about the units asked for, and with --follow goes on until ctx ends.
+// journalctl prints the last lines about the requested units. With --follow it continues until ctx ends.
 func (s *Machine) journalctl(ctx context.Context, c machine.Cmd) error {
 	lines, follow := 10, false
 	var units []string

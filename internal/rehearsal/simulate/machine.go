@@ -15,8 +15,8 @@ import (
 	"hermes-box/guest/machine"
 )
 
-// Run really runs a program below the directory, as the user we are. podman tells the version of an image;
-// other programs are in Programs, or do nothing.
+// Run runs a program below the directory, as the current user. podman prints the version of an image; other programs are in
+// Programs, or do nothing.
 func (s *Machine) Run(ctx context.Context, c machine.Cmd) ([]byte, error) {
 	name := filepath.Base(c.Path)
 	if err := s.change("run "+name, func(*state) error { return nil }); err != nil {
@@ -33,7 +33,7 @@ func (s *Machine) Run(ctx context.Context, c machine.Cmd) ([]byte, error) {
 	}
 	if name == "podman" && slices.Contains(c.Args, "--version") {
 		var version string
-		err := s.look(func(st *state) {
+		err := s.view(func(st *state) {
 			for tag, im := range st.Images {
 				if slices.Contains(c.Args, tag) {
 					version = im.Version
@@ -69,10 +69,10 @@ func (s *Machine) exec(ctx context.Context, c machine.Cmd) ([]byte, error) {
 	return out, failure
 }
 
-// RootVariable names the machine's directory in the environment of its programs.
+// RootVariable is the environment variable with the machine's directory, for its programs.
 const RootVariable = "HERMES_BOX_GUEST_ROOT"
 
-// environment is what a program is given to run in: the machine's own directories come first in PATH.
+// environment returns the environment of a program. The machine's own directories come first in PATH.
 func (s *Machine) environment(env []string) []string {
 	if env == nil {
 		env = []string{"PATH=" + defaultPath, "LANG=C.UTF-8"}
@@ -89,7 +89,7 @@ func (s *Machine) environment(env []string) []string {
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// LoginEnvironment is that of a login: as /etc/environment has it, with the paths in it made real ones.
+// LoginEnvironment returns the environment of a login: that of /etc/environment, with real paths.
 func (s *Machine) LoginEnvironment(home string) []string {
 	env := []string{"HOME=" + filepath.Join(s.root, home), "PATH=" + defaultPath}
 	file, _ := os.ReadFile(filepath.Join(s.root, "etc/environment"))
@@ -114,14 +114,14 @@ func (s *Machine) searchPath(path string) string {
 			continue
 		}
 		own = append(own, filepath.Join(s.root, dir))
-		if dir != "/usr/local/bin" { // what somebody has put there on this host is not of the machine
+		if dir != "/usr/local/bin" { // what is there on the host does not belong to the machine
 			host = append(host, dir)
 		}
 	}
 	return strings.Join(append(own, host...), string(filepath.ListSeparator))
 }
 
-// Sync does nothing but count.
+// Sync is only recorded in Did.
 func (s *Machine) Sync(context.Context) error {
 	return s.change("sync", func(*state) error { return nil })
 }
@@ -137,7 +137,7 @@ func (s *Machine) EnsureUser(_ context.Context, name string, id int, home string
 	})
 }
 
-// Chown only looks whether the path is there: giving files away takes privilege.
+// Chown only checks that the path exists: changing the owner needs privilege.
 func (s *Machine) Chown(path string, uid, gid int) error {
 	return s.change(fmt.Sprintf("chown %s %d:%d", s.guestPath(path), uid, gid), func(*state) error {
 		_, err := os.Lstat(path)
@@ -145,7 +145,7 @@ func (s *Machine) Chown(path string, uid, gid int) error {
 	})
 }
 
-// InstallPackages records archives, each of which is a line "NAME VERSION".
+// InstallPackages records the packages in archives, each of which is a line "NAME VERSION".
 func (s *Machine) InstallPackages(_ context.Context, archives []string) error {
 	packages := map[string]string{}
 	for _, a := range archives {
@@ -165,8 +165,8 @@ func (s *Machine) InstallPackages(_ context.Context, archives []string) error {
 	})
 }
 
-// PackageVersion is what InstallPackages recorded.
+// PackageVersion returns what InstallPackages recorded.
 func (s *Machine) PackageVersion(_ context.Context, name string) (version string, err error) {
-	err = s.look(func(st *state) { version = st.Packages[name] })
+	err = s.view(func(st *state) { version = st.Packages[name] })
 	return version, err
 }

@@ -15,20 +15,20 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// services are the units that answer on a port, and the line of ports.env that names it.
+// services are the units that listen on a port, and the variable of ports.env with the port.
 var services = []struct{ unit, variable string }{
 	{"executor.service", "EXECUTOR_PORT"},
 	{dashboardUnit, "DASHBOARD_PORT"},
 }
 
-// Listening are the ports of guest loopback on which something answers now, each with what answers there.
+// Listening returns the ports of guest loopback on which something listens now, each with its handler.
 func (s *Machine) Listening() map[string]http.Handler {
 	open := map[string]http.Handler{}
 	ports, err := os.ReadFile(filepath.Join(s.root, protocol.StateDir, "ports.env"))
 	if err != nil {
 		return open
 	}
-	_ = s.look(func(st *state) {
+	_ = s.view(func(st *state) {
 		for _, service := range services {
 			if st.Units[service.unit].Active != "active" {
 				continue
@@ -43,7 +43,7 @@ func (s *Machine) Listening() map[string]http.Handler {
 	return open
 }
 
-// portal is what answers for a unit, to whoever reaches its port.
+// portal handles the requests to a unit's port.
 func (s *Machine) portal(unit string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
@@ -59,12 +59,12 @@ func (s *Machine) portal(unit string) http.Handler {
 	})
 }
 
-// Get asks a service of guest loopback.
+// Get sends a request to a service on guest loopback.
 func (s *Machine) Get(_ context.Context, address string, header map[string]string) (int, []byte, error) {
 	return s.ask(http.MethodGet, address, header, nil)
 }
 
-// Post does the same.
+// Post sends body to a service on guest loopback.
 func (s *Machine) Post(_ context.Context, address string, header map[string]string, body []byte) (int, []byte, error) {
 	return s.ask(http.MethodPost, address, header, body)
 }
@@ -96,7 +96,7 @@ func (s *Machine) answer(unit, method, path, authorization string, body []byte) 
 	want := "Bearer " + strings.TrimPrefix(strings.TrimSpace(string(token)), "EXECUTOR_AUTH_TOKEN=")
 	connected := filepath.Join(s.root, protocol.DataDir, "executor/connected")
 	switch {
-	case path == "/connect": // what a person does in the portal, behind its token
+	case path == "/connect": // what a person does in the portal after signing in
 		if err := os.WriteFile(connected, nil, 0o600); err != nil {
 			return http.StatusInternalServerError, []byte(err.Error())
 		}
@@ -116,7 +116,7 @@ func (s *Machine) answer(unit, method, path, authorization string, body []byte) 
 	return http.StatusNotFound, nil
 }
 
-// mcp speaks as much of the Model Context Protocol as tells which tools there are.
+// mcp implements the part of the Model Context Protocol that lists tools.
 func (s *Machine) mcp(body []byte) (int, []byte) {
 	var call struct {
 		ID     json.RawMessage `json:"id"`

@@ -1,9 +1,8 @@
-// Package simulate is a machine that is a plain directory: a guest.Machine whose units, images, disks and users
-// are a record in a file, so that the whole engine runs without privilege and without a VM. What it is told
-// survives the process, as on a machine; Reboot is what a power cut leaves.
+// Package simulate implements guest.Machine with a plain directory. Units, images, disks and users are recorded in a file, so
+// that the whole engine runs without privilege and without a VM. The record outlives the process, as the state of a real
+// machine does; Reboot is a power cut.
 //
-// Programs below the directory are really run, and journalctl tells what units did. All others succeed without
-// doing anything.
+// Programs below the directory are really run, and journalctl shows what units did. All other programs do nothing and succeed.
 package simulate
 
 import (
@@ -30,18 +29,18 @@ type Machine struct {
 	root string
 	mu   sync.Mutex
 
-	// Fail, if set, is asked before each effect, named as in Did, and before each look that may go wrong: "look at
-	// units", "look at disk /dev/vdb", "look at mount /data". An error it returns is that of the effect or the look.
+	// Fail, if set, is called before each effect, with its name as in Did, and before some reads: "read units", "read disk
+	// /dev/vdb", "read mount /data". If it returns an error, the effect or the read fails with it.
 	Fail func(effect string) error
-	// Programs stand in for programs of a base name, also for those below the directory.
+	// Programs replace programs by their base name, also those below the directory.
 	Programs map[string]func(machine.Cmd) ([]byte, error)
-	// Oneshot is what starting a unit runs, for those that end; an error makes the unit failed.
+	// Oneshot has, for units that run something and end, what they run. If it returns an error, the unit has failed.
 	Oneshot map[string]func(context.Context) error
-	// Crashes, if set, tells of a unit that ends as soon as it has been started.
+	// Crashes, if set, reports whether a unit ends as soon as it has been started.
 	Crashes func(unit string) bool
-	// Tools are those Executor offers; nil: execute and resume.
+	// Tools are the tools that Executor offers; nil: execute and resume.
 	Tools []string
-	// Full makes every disk look all but full.
+	// Full makes every disk appear almost full.
 	Full bool
 
 	did []string
@@ -49,7 +48,7 @@ type Machine struct {
 
 var _ guest.Machine = (*Machine)(nil)
 
-// state is what the machine remembers.
+// state is the record of the machine.
 type state struct {
 	Units    map[string]unit   `json:"units"`
 	Images   map[string]image  `json:"images"` // by tag
@@ -69,19 +68,18 @@ type image struct {
 	Version string `json:"version"` // VERSION of the image's environment
 }
 
-// Open gives the machine in a directory; an empty one is a machine that was never started.
+// Open returns the machine in a directory. If the directory is empty, the machine was never started.
 func Open(root string) *Machine { return &Machine{root: root} }
 
-// file is beside what the guest sees of its own directory tree, in a place no guest path names.
+// file is the record, under a name that the guest does not use.
 func (s *Machine) file() string { return filepath.Join(s.root, ".simulated.json") }
 
-// look reads the record, under the lock.
-func (s *Machine) look(read func(*state)) error {
+// view reads the record.
+func (s *Machine) view(read func(*state)) error {
 	return s.change("", func(st *state) error { read(st); return nil })
 }
 
-// change reads the record, changes it and writes it back beside and by rename. An effect has a name; a look has
-// none and is not written back.
+// change reads the record, changes it and replaces the file. If the effect has no name, the file is not written.
 func (s *Machine) change(effect string, do func(*state) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,30 +121,30 @@ func (s *Machine) change(effect string, do func(*state) error) error {
 	return os.Rename(s.file()+".new", s.file())
 }
 
-// answers asks Fail about a look.
-func (s *Machine) answers(at string) error {
+// failRead asks Fail whether a read fails.
+func (s *Machine) failRead(what string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Fail == nil {
 		return nil
 	}
-	return s.Fail("look at " + at)
+	return s.Fail("read " + what)
 }
 
-// Did are the effects asked for so far, in order: "restart hermes.service", "load TAG", "run NAME".
+// Did returns the effects so far, in order: "restart hermes.service", "load TAG", "run NAME".
 func (s *Machine) Did() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.did)
 }
 
-// Images are the tags that are loaded, sorted.
+// Images returns the tags of the loaded images, sorted.
 func (s *Machine) Images() (tags []string) {
-	s.look(func(st *state) { tags = slices.Sorted(maps.Keys(st.Images)) })
+	s.view(func(st *state) { tags = slices.Sorted(maps.Keys(st.Images)) })
 	return tags
 }
 
-// SetMount says which filesystem is mounted at a path of the guest; an empty UUID unmounts it.
+// SetMount sets which file system is mounted at a path of the guest. With an empty UUID it is unmounted.
 func (s *Machine) SetMount(path, uuid string) error {
 	return s.change("set mount "+path, func(st *state) error {
 		if uuid == "" {
@@ -158,8 +156,8 @@ func (s *Machine) SetMount(path, uuid string) error {
 	})
 }
 
-// Reboot stops every unit and forgets that they ran. Mounts stay as they were; Remount makes them anew as fstab has
-// it. StartEnabled is the other half of a boot; the recovery unit runs between the two.
+// Reboot stops every unit and forgets that it ran. Mounts stay; Remount mounts what fstab says. StartEnabled is the second
+// half of a boot; the recovery unit runs between the two.
 func (s *Machine) Reboot() error {
 	return s.change("reboot", func(st *state) error {
 		for name, u := range st.Units {
@@ -169,10 +167,10 @@ func (s *Machine) Reboot() error {
 	})
 }
 
-// StartEnabled starts what is enabled, as systemd does at boot.
+// StartEnabled starts the enabled units, as systemd does at boot.
 func (s *Machine) StartEnabled(ctx context.Context) error {
 	var names []string
-	err := s.look(func(st *state) {
+	err := s.view(func(st *state) {
 		for _, name := range slices.Sorted(maps.Keys(st.Units)) {
 			if st.Units[name].Enabled {
 				names = append(names, name)
@@ -185,7 +183,7 @@ func (s *Machine) StartEnabled(ctx context.Context) error {
 	return err
 }
 
-// guestPath is the path inside the guest of a real path.
+// guestPath converts a real path to the path inside the guest.
 func (s *Machine) guestPath(path string) string {
 	rel, err := filepath.Rel(s.root, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -196,7 +194,7 @@ func (s *Machine) guestPath(path string) string {
 
 func (s *Machine) now() time.Time { return time.Now().Truncate(time.Microsecond) }
 
-// Changed is when the machine was last changed; zero if it never was.
+// Changed returns when the record was last changed; zero if it never was.
 func (s *Machine) Changed() time.Time {
 	info, err := os.Stat(s.file())
 	if err != nil {
@@ -205,5 +203,5 @@ func (s *Machine) Changed() time.Time {
 	return info.ModTime()
 }
 
-// Root is the directory.
+// Root returns the directory.
 func (s *Machine) Root() string { return s.root }

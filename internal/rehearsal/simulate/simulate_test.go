@@ -73,7 +73,7 @@ func TestFail(t *testing.T) {
 	s := Open(t.TempDir())
 	sabotage := errors.New("sabotage")
 	s.Fail = func(effect string) error {
-		if effect == "stop x.service" || effect == "look at mount /data" {
+		if effect == "stop x.service" || effect == "read mount /data" {
 			return sabotage
 		}
 		return nil

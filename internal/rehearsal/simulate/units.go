@@ -10,7 +10,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// conditions are the files without which systemd leaves a unit alone, as in the unit files.
+// conditions are the ConditionPathExists= of the unit files.
 var conditions = map[string]string{
 	"hermes.service":           "/opt/hermes-box/current/hermes/bin/hermes",
 	"hermes-dashboard.service": "/opt/hermes-box/current/hermes/bin/hermes",
@@ -20,7 +20,7 @@ var conditions = map[string]string{
 // dashboardUnit is started and stopped with hermes.service.
 const dashboardUnit = "hermes-dashboard.service"
 
-// ReloadUnits does nothing but count.
+// ReloadUnits is only recorded in Did.
 func (s *Machine) ReloadUnits(context.Context) error {
 	return s.change("reload", func(*state) error { return nil })
 }
@@ -35,7 +35,7 @@ func (s *Machine) EnableUnit(_ context.Context, name string) error {
 	})
 }
 
-// StartUnit starts a unit whose condition holds; without it the unit stays inactive, which is no error.
+// StartUnit starts a unit. If its condition is false, the unit stays inactive, which is no error.
 func (s *Machine) StartUnit(ctx context.Context, name string) error {
 	if run := s.Oneshot[name]; run != nil {
 		return s.oneshot(ctx, name, run)
@@ -43,13 +43,13 @@ func (s *Machine) StartUnit(ctx context.Context, name string) error {
 	return s.change("start "+name, func(st *state) error { return s.start(st, name, false) })
 }
 
-// oneshot runs what the unit is there for, unless it has run since the last boot.
+// oneshot runs a unit of Oneshot, unless it has run since the last boot.
 func (s *Machine) oneshot(ctx context.Context, name string, run func(context.Context) error) error {
 	var done bool
-	if err := s.look(func(st *state) { done = st.Units[name].Active == "active" }); err != nil || done {
+	if err := s.view(func(st *state) { done = st.Units[name].Active == "active" }); err != nil || done {
 		return err
 	}
-	failure := run(ctx) // not in change: it asks this machine
+	failure := run(ctx) // not inside change, because it uses this machine
 	err := s.change("start "+name, func(st *state) error {
 		u := st.Units[name]
 		u.Unit = machine.Unit{Active: "active", Sub: "exited", Result: "success", Since: s.now()}
@@ -68,12 +68,12 @@ func (s *Machine) oneshot(ctx context.Context, name string, run func(context.Con
 	return err
 }
 
-// RestartUnit stops and starts.
+// RestartUnit stops and starts a unit.
 func (s *Machine) RestartUnit(_ context.Context, name string) error {
 	return s.change("restart "+name, func(st *state) error { return s.start(st, name, true) })
 }
 
-// StopUnit stops.
+// StopUnit stops a unit.
 func (s *Machine) StopUnit(_ context.Context, name string) error {
 	return s.change("stop "+name, func(st *state) error { return s.stop(st, name) })
 }
@@ -118,7 +118,7 @@ func (s *Machine) stop(st *state, name string) error {
 	return s.gateway("stopped")
 }
 
-// gateway writes what the gateway of Hermes tells of itself.
+// gateway writes the state file of Hermes's gateway.
 func (s *Machine) gateway(how string) error {
 	home := filepath.Join(s.root, protocol.DataDir, "home/agent/.hermes")
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -127,7 +127,7 @@ func (s *Machine) gateway(how string) error {
 	return os.WriteFile(filepath.Join(home, "gateway_state.json"), fmt.Appendf(nil, `{"gateway_state":%q}`, how), 0o600)
 }
 
-// Break makes a unit look as given from now on, until it is started again.
+// Break sets the state of a unit until it is started again.
 func (s *Machine) Break(name string, as machine.Unit) error {
 	return s.change("break "+name, func(st *state) error {
 		u := st.Units[name]
@@ -137,13 +137,13 @@ func (s *Machine) Break(name string, as machine.Unit) error {
 	})
 }
 
-// Units tells the state of each.
+// Units returns the state of each unit.
 func (s *Machine) Units(_ context.Context, names ...string) (map[string]machine.Unit, error) {
-	if err := s.answers("units"); err != nil {
+	if err := s.failRead("units"); err != nil {
 		return nil, err
 	}
 	units := map[string]machine.Unit{}
-	err := s.look(func(st *state) {
+	err := s.view(func(st *state) {
 		for _, name := range names {
 			u := st.Units[name].Unit
 			if u.Active == "" {

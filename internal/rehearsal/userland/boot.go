@@ -19,21 +19,21 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// Hardware is what a machine is put together of.
+// Hardware is the hardware of a machine.
 type Hardware struct {
 	Memory int64                 // bytes
 	Disks  []Disk                // beside the root disk: /dev/vdb, /dev/vdc, ...
-	Socket func(port int) string // a socket that stands for a port of guest loopback, for whoever forwards it
+	Socket func(port int) string // the path of a socket that stands for a port of guest loopback
 }
 
-// Disk is a directory that holds what is on a disk.
+// Disk is a directory with the content of a disk.
 type Disk struct {
 	Dir  string
 	Size int64
 }
 
-// Boot runs the machine until ctx ends: it comes up, tells console about it, calls ready once somebody can log in,
-// and shuts down. An error is a machine that does not come up.
+// Boot runs the machine until ctx ends. It writes the boot to console and calls ready as soon as somebody can log in. An
+// error means that the machine did not boot.
 func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready func()) error {
 	g, err := m.Prepare(hw.Disks)
 	if err != nil {
@@ -59,8 +59,8 @@ func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready
 	return nil
 }
 
-// Prepare does as a boot does up to where programs run: the root disk is filled the first time, the disks are attached,
-// what fstab names is mounted, and no unit runs. It gives the machine to the engine.
+// Prepare is the first part of a boot: it fills the root disk at the first boot, attaches the disks and mounts what fstab says.
+// No unit runs yet. It returns the machine as the engine uses it.
 func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
 	if err := m.firstBoot(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
 	if err := sys.Remount(m.fault("data-unmounted")); err != nil {
 		return nil, err
 	}
-	// Another boot has another name.
+	// Each boot has a new id.
 	if err := os.WriteFile(m.path("proc/sys/kernel/random/boot_id"), []byte(rand.Text()+"\n"), 0o644); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
 
 const osName = "Demo Linux (no VM)"
 
-// firstBoot fills the root disk with what an image and cloud-init leave there, once.
+// firstBoot writes, once, the files of an image and of cloud-init to the root disk.
 func (m Machine) firstBoot() error {
 	const done = "var/lib/cloud/instance"
 	if _, err := os.Stat(m.path(done)); err == nil {
@@ -120,7 +120,7 @@ func (m Machine) memory(bytes int64) error {
 	return os.WriteFile(m.path("proc/meminfo"), []byte(text), 0o644)
 }
 
-// kernel makes /proc tell of now, before somebody reads it.
+// kernel updates the files in /proc before somebody reads them.
 func (m Machine) kernel() {
 	boot, err := os.Stat(m.path("proc/sys/kernel/random/boot_id"))
 	if err != nil {
@@ -130,7 +130,7 @@ func (m Machine) kernel() {
 	_ = os.WriteFile(m.path("proc/loadavg"), []byte("0.04 0.02 0.00 1/99 999\n"), 0o644)
 }
 
-// tell shows a boot on the console, for as long as one takes.
+// tell writes a boot to the console.
 func (m Machine) tell(ctx context.Context, console io.Writer) {
 	lines := []string{
 		"[    0.000000] Linux version 6.12.0-demo (no VM: this is a demo) " + runtime.GOARCH,
@@ -148,7 +148,7 @@ func (m Machine) tell(ctx context.Context, console io.Writer) {
 	}
 }
 
-// listen answers on the ports of whatever runs, until ctx ends.
+// listen serves the ports of the running units until ctx ends.
 func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware) {
 	open := map[string]*http.Server{}
 	defer func() {
@@ -158,7 +158,8 @@ func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware)
 	}()
 	var seen, looked time.Time
 	for {
-		// Seldom when nothing has moved for a while. A change within the same tick of the clock is seen a second later.
+		// Poll less often if nothing has changed for a while. A second change within one tick of the clock is seen a second
+		// later.
 		wait := 20 * time.Millisecond
 		if time.Since(seen) > 10*time.Second {
 			wait = 250 * time.Millisecond
@@ -175,7 +176,7 @@ func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware)
 	}
 }
 
-// follow opens the ports that something listens on now, and closes the others.
+// follow opens the ports on which something listens now, and closes the others.
 func (m Machine) follow(sys *simulate.Machine, hw Hardware, open map[string]*http.Server) {
 	wanted := sys.Listening()
 	for port, server := range open {
@@ -193,7 +194,7 @@ func (m Machine) follow(sys *simulate.Machine, hw Hardware, open map[string]*htt
 			continue
 		}
 		path := hw.Socket(number)
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a machine that lost its power
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a power cut
 			continue
 		}
 		l, err := net.Listen("unix", path)

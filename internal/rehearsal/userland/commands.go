@@ -20,10 +20,10 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// asRoot is set in the environment of what sudo runs. Nobody gains anything by it.
+// asRoot is set in the environment of what sudo runs. It gives no rights on this host.
 const asRoot = "HERMES_BOX_GUEST_SUDO"
 
-// sudo runs a command with no more rights than it had.
+// sudo runs a command, with the same rights.
 func (m Machine) sudo(args []string) int {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		end := args[0] == "--"
@@ -45,7 +45,7 @@ func (m Machine) sudo(args []string) int {
 	return 126
 }
 
-// systemctl knows the units of the machine and takes any other for one that does as it is told.
+// systemctl acts on the units of the machine. It accepts any other unit and does nothing.
 func (m Machine) systemctl(args []string) int {
 	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
 	if len(args) == 0 {
@@ -83,7 +83,7 @@ func (m Machine) systemctl(args []string) int {
 	return status
 }
 
-// journalctl is what the engine reads too.
+// journalctl prints the log of the machine's units.
 func (m Machine) journalctl(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
@@ -115,10 +115,10 @@ func getent(m Machine, args []string) int {
 	return 0
 }
 
-// findmnt finds none of what would be a directory of the host: there are no mounts but those of the data disk.
+// findmnt finds nothing: the machine has no mounts of directories of the host.
 func findmnt(Machine, []string) int { return 1 }
 
-// sha256sum prints digests of files, or with -c checks the lines on standard input. macOS has none.
+// sha256sum prints digests of files, or with -c checks the lines on standard input. macOS has no such program.
 func sha256sum(_ Machine, args []string) int {
 	check := false
 	var files []string

@@ -1,11 +1,15 @@
 package userland
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -13,20 +17,17 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// agentHome is where a login begins.
+// agentHome is the working directory of a login.
 const agentHome = "/home/agent"
 
-// Login is how sshd runs a command on the machine, or a shell where there is none: with the environment of a login,
-// and the paths of the machine that it names made real ones. Its streams are the caller's to set.
+// Login returns the command that sshd runs on the machine, or a shell if command is empty. It has the environment of a login,
+// and real paths in place of the paths of the machine. The caller sets its streams.
 func (m Machine) Login(command, term string) *exec.Cmd {
-	shell := "/bin/bash"
-	if _, err := os.Stat(shell); err != nil {
-		shell = "/bin/sh"
-	}
-	cmd := exec.Command(shell, "-c", m.real(command))
 	if command == "" {
-		cmd = exec.Command(shell, "-c", m.session(shell))
+		command = "tm" // a login shell does that
 	}
+	shell := loginShell()
+	cmd := exec.Command(shell, "-c", m.real(command))
 	cmd.Dir = m.path(agentHome)
 	cmd.Env = append(simulate.Open(m.Root).LoginEnvironment(agentHome), "USER=agent", "LOGNAME=agent", "SHELL="+shell, "SSH_CONNECTION=127.0.0.1 60022 127.0.0.1 22")
 	if term != "" {
@@ -35,19 +36,77 @@ func (m Machine) Login(command, term string) *exec.Cmd {
 	return cmd
 }
 
-// session is what somebody sees who logs in with a terminal.
-func (m Machine) session(shell string) string {
-	return `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' ` + shellescape.Quote(m.path("workspace")) +
-		`; cd ` + shellescape.Quote(m.path("workspace")) + `; PS1='agent@demo:\W$ ' HISTFILE= exec ` + shell + ` --norc --noprofile -i`
+// loginShell is the shell of a login.
+func loginShell() string {
+	const shell = "/bin/bash"
+	if _, err := os.Stat(shell); err != nil {
+		return "/bin/sh"
+	}
+	return shell
 }
 
-// tops are the directories of the machine that a command may name.
+// session is what somebody sees who logs in with a terminal.
+func (m Machine) session() int {
+	shell := loginShell()
+	script := `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' "$1"` +
+		`; PS1='agent@demo:\W$ ' HISTFILE= exec ` + shell + ` --norc --noprofile -i`
+	if err := os.Chdir(m.path("workspace")); err != nil {
+		fmt.Fprintln(os.Stderr, "tm:", err)
+		return 1
+	}
+	err := syscall.Exec(shell, []string{shell, "-c", script, shell, m.path("workspace")}, os.Environ())
+	fmt.Fprintln(os.Stderr, "tm:", err)
+	return 1
+}
+
+// tm is the command that attaches to tmux, where that is no part of the simulation.
+func (m Machine) tm(args []string) int { return m.helper(append([]string{protocol.Attach}, args...)) }
+
+// terminal returns the arguments of a helper as they are, but nil for one that is to attach to tmux.
+func (m Machine) terminal(args []string) []string {
+	if len(args) > 0 && args[0] == protocol.Attach && !slices.Contains(args, "--") {
+		return nil
+	}
+	return args
+}
+
+// command makes the paths of the machine in a command real ones.
+func (m Machine) command(c *protocol.Command) {
+	for i := range c.Args {
+		c.Args[i] = m.realBytes(c.Args[i])
+	}
+	for i := range c.Env {
+		c.Env[i] = m.realBytes(c.Env[i])
+	}
+	c.Dir = m.realBytes(c.Dir)
+}
+
+// realBytes is real for a text that is not quoted for a shell.
+func (m Machine) realBytes(text []byte) []byte {
+	var out []byte
+	begins := true
+	for i := 0; i < len(text); i++ {
+		if begins && text[i] == '/' {
+			if name := word.Find(text[i:]); m.names(string(name)) {
+				out = append(append(out, m.Root...), name...)
+				i += len(name) - 1
+				begins = false
+				continue
+			}
+		}
+		begins = bytes.IndexByte([]byte(" \t\n=:;|&()<>'\""), text[i]) >= 0
+		out = append(out, text[i])
+	}
+	return out
+}
+
+// tops are the directories of the machine whose paths are replaced in a command.
 var tops = []string{"/workspace", "/data", "/home/agent", "/opt/hermes-box", protocol.StateDir, "/usr/local/libexec", "/usr/local/bin", "/etc/hermes-box"}
 
 var word = regexp.MustCompile(`^[A-Za-z0-9._/@%+,-]*`)
 
-// real makes the paths of the machine in a command real ones, quoted for where they stand. A path begins where a word
-// does, or behind a = or a : as in assignments and lists.
+// real replaces the paths of the machine in a command by real ones, quoted as the place requires. A path begins at the begin
+// of a word, or after a = or a : as in assignments and lists.
 func (m Machine) real(command string) string {
 	var out strings.Builder
 	var quote byte
@@ -92,7 +151,7 @@ func (m Machine) names(name string) bool {
 	return false
 }
 
-// quoted writes a path as part of a word of the shell that is in this quote.
+// quoted returns a path as part of a shell word inside this quote.
 func quoted(path string, quote byte) string {
 	switch quote {
 	case '\'':

@@ -1,15 +1,14 @@
-// Package userland is what runs on a simulated machine: its boot, its logins, and the programs that a host asks it
-// for, the helper above all. They are the running executable under other names, linked into the machine's own
-// /usr/bin; programs that only read or write files are this host's.
+// Package userland is what runs on a simulated machine: its boot, its logins, and the programs that the host calls in it,
+// above all the guest helper. They are the running executable under other names, linked into /usr/bin of the machine.
+// Programs that only read or write files are those of this host.
 //
-// No VM stands between what runs here and this host. Nothing here is a boundary.
+// There is no VM: what runs here runs on this host, with no boundary between them.
 package userland
 
 import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,21 +20,21 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// Machine is a simulated machine and how it is made to behave.
+// Machine is a simulated machine and the faults it has.
 type Machine struct {
 	Root string // the directory that is its /
-	// Fault, if set, tells whether something goes wrong, by one of the names in Faults.
+	// Fault, if set, reports whether the machine has a fault of Faults.
 	Fault func(name string) bool
-	// Pause, if set, takes the time that something would take. It returns early when ctx ends.
+	// Pause, if set, waits for the time that something takes on a real machine. It returns early when ctx ends.
 	Pause func(ctx context.Context, usual time.Duration)
 }
 
-// Faults are the names that Machine.Fault is asked for.
+// Faults are the names of the faults of a machine.
 var Faults = []string{"data-unmounted", "guest-hangs", "clock-skew", "dns-dead", "smoke-fails", "health-fails", "low-disk", "extra-tool"}
 
 const recoveryUnit = "hermes-box-recovery.service"
 
-// programs are those that a machine has of its own, by name.
+// programs are the programs of the machine, by name.
 var programs = map[string]func(m Machine, args []string) int{
 	"hermes-box-guest": Machine.helper,
 	"sudo":             Machine.sudo,
@@ -44,10 +43,11 @@ var programs = map[string]func(m Machine, args []string) int{
 	"getent":           getent,
 	"findmnt":          findmnt,
 	"sha256sum":        sha256sum,
+	"tm":               Machine.tm,
 }
 
-// Main becomes one of the programs of a simulated machine, if this process was started as one: under its name, and
-// by the machine, which says so in the environment. The result is the exit status.
+// Main runs one of the programs of a simulated machine, if this process was started as one: under its name, with the
+// machine's directory in the environment. It returns the exit status.
 func Main(with func(root string) Machine) (status int, is bool) {
 	root := os.Getenv(simulate.RootVariable)
 	if root == "" {
@@ -97,7 +97,7 @@ func (m Machine) pause(ctx context.Context, usual time.Duration) {
 	}
 }
 
-// open gives the machine to the engine.
+// open returns the machine as the engine uses it.
 func (m Machine) open() *guest.Guest {
 	sys := simulate.Open(m.Root)
 	g := &guest.Guest{Tree: durable.Tree{Root: m.Root}, Machine: sys, Helper: m.path(protocol.HelperPath), Now: m.now}
@@ -128,20 +128,24 @@ func (m Machine) now() time.Time {
 	return time.Now()
 }
 
-// helper is the helper of this machine: the same verbs over another Machine.
+// helper is the guest helper of this machine.
 func (m Machine) helper(args []string) int {
-	g := m.open()
-	if slices.Contains(args, protocol.VerbStatus) {
-		for m.fault("guest-hangs") {
+	if args = m.terminal(args); args == nil {
+		return m.session()
+	}
+	helper := serve.Helper{Root: os.Getenv(asRoot) != "", Command: m.command, Open: func(verb string) *guest.Guest {
+		for verb == protocol.VerbStatus && m.fault("guest-hangs") {
 			time.Sleep(20 * time.Millisecond)
 		}
-	}
-	m.kernel()
-	g.Emit = m.takeTime
-	return serve.Main(args, g, os.Getenv(asRoot) != "")
+		m.kernel()
+		g := m.open()
+		g.Emit = m.takeTime
+		return g
+	}}
+	return helper.Main(args)
 }
 
-// takeTime makes the steps of the engine last as long as they do on a machine, or a part of that.
+// takeTime makes the steps of the engine take the time that they take on a real machine, or a part of it.
 func (m Machine) takeTime(e protocol.Event) {
 	if e.State != protocol.Started {
 		return

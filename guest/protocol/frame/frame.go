@@ -1,0 +1,181 @@
+// Package frame cuts the two streams of a channel between the host and the helper into frames, so that one connection
+// carries the bytes of several streams in both directions, events, and exactly one typed end.
+//
+// A channel begins with an opening that the helper writes: the mark it was given, '*', the version of the protocol and
+// ';'. What comes before the mark is of login scripts. After it both sides send frames: a kind, the length of the payload
+// as four bytes in big endian order, and the payload.
+//
+// The host sends one Request and then Stdin frames, ended by End. The helper sends Stdout, Stderr, Event and Alive frames
+// in any order and one of Result, Failure or Exit as its last. A stream that ends before that was cut off.
+package frame
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+)
+
+// Kind is what a frame holds.
+type Kind byte
+
+// The kinds.
+const (
+	Request Kind = 'q' // from the host: a protocol.Call as JSON
+	Stdin   Kind = 'i' // from the host: bytes
+	End     Kind = 'n' // from the host: the end of stdin
+	Stdout  Kind = 'o' // bytes
+	Stderr  Kind = 'e' // bytes
+	Event   Kind = 'v' // a protocol.Event as JSON
+	Alive   Kind = 'a' // a sign of life
+	Result  Kind = 'r' // the result of a verb as JSON
+	Failure Kind = 'f' // a protocol.Error as JSON
+	Exit    Kind = 'x' // the exit status of a command, one byte
+)
+
+// Limits of a payload in bytes.
+const (
+	MaxBytes = 256 << 10 // of Stdin, Stdout and Stderr
+	MaxJSON  = 16 << 20  // of all others
+)
+
+// chunk is how many bytes of a stream are sent in one frame.
+const chunk = 64 << 10
+
+func (k Kind) limit() (int, error) {
+	switch k {
+	case Stdin, Stdout, Stderr:
+		return MaxBytes, nil
+	case Request, Event, Result, Failure:
+		return MaxJSON, nil
+	case End, Alive:
+		return 0, nil
+	case Exit:
+		return 1, nil
+	}
+	return 0, fmt.Errorf("unknown kind of frame %q", byte(k))
+}
+
+// Opening returns what a helper of a protocol version writes before its first frame.
+func Opening(mark string, version int) string { return mark + "*" + strconv.Itoa(version) + ";" }
+
+// Writer writes frames. It may be used by several goroutines.
+type Writer struct {
+	mu  sync.Mutex
+	w   io.Writer
+	buf []byte
+}
+
+// NewWriter returns a Writer on w. Each frame is one Write of it.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Write sends one frame.
+func (w *Writer) Write(kind Kind, payload []byte) error {
+	max, err := kind.limit()
+	if err != nil {
+		return err
+	}
+	if len(payload) > max {
+		return fmt.Errorf("frame of %d bytes, %d are allowed", len(payload), max)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf = append(w.buf[:0], byte(kind))
+	w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(len(payload)))
+	w.buf = append(w.buf, payload...)
+	_, err = w.w.Write(w.buf)
+	if cap(w.buf) > 2*MaxBytes {
+		w.buf = nil
+	}
+	return err
+}
+
+// Stream returns a writer whose bytes are sent in frames of a kind.
+func (w *Writer) Stream(kind Kind) io.Writer { return stream{w, kind} }
+
+type stream struct {
+	w    *Writer
+	kind Kind
+}
+
+func (s stream) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		part := p[:min(len(p), chunk)]
+		if err := s.w.Write(s.kind, part); err != nil {
+			return n, err
+		}
+		n += len(part)
+		p = p[len(part):]
+	}
+	return n, nil
+}
+
+// ReadFrom copies from r in pieces of one frame each.
+func (s stream) ReadFrom(r io.Reader) (n int64, err error) {
+	buf := make([]byte, chunk)
+	for {
+		got, err := r.Read(buf)
+		if got > 0 {
+			if err := s.w.Write(s.kind, buf[:got]); err != nil {
+				return n, err
+			}
+			n += int64(got)
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// Reader reads frames.
+type Reader struct {
+	r   *bufio.Reader
+	buf []byte
+}
+
+// NewReader returns a Reader on r, which stands behind the opening.
+func NewReader(r io.Reader) *Reader {
+	b, ok := r.(*bufio.Reader)
+	if !ok {
+		b = bufio.NewReaderSize(r, chunk)
+	}
+	return &Reader{r: b}
+}
+
+// Next returns the next frame. The payload is valid until the call after. At the end of the stream the error is io.EOF,
+// and io.ErrUnexpectedEOF within a frame. A frame of an unknown kind or above its limit is an error.
+func (r *Reader) Next() (Kind, []byte, error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r.r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	kind, size := Kind(head[0]), binary.BigEndian.Uint32(head[1:])
+	max, err := kind.limit()
+	if err != nil {
+		return 0, nil, err
+	}
+	if size > uint32(max) {
+		return 0, nil, fmt.Errorf("frame %q of %d bytes, %d are allowed", byte(kind), size, max)
+	}
+	// Memory is taken as the bytes arrive, not as the length claims.
+	r.buf = r.buf[:0]
+	for left := int(size); left > 0; {
+		n := min(left, chunk)
+		at := len(r.buf)
+		r.buf = append(r.buf, make([]byte, n)...)
+		if _, err := io.ReadFull(r.r, r.buf[at:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, nil, err
+		}
+		left -= n
+	}
+	return kind, r.buf, nil
+}

@@ -1,0 +1,26 @@
+package run
+
+import (
+	"syscall"
+	"time"
+)
+
+// end ends a process, its group and its descendants: SIGHUP, and SIGKILL for what is left after grace.
+func end(pid int) {
+	family := descendants(pid)
+	signal := func(sig syscall.Signal) (any bool) {
+		any = syscall.Kill(-pid, sig) == nil
+		for _, p := range family {
+			any = syscall.Kill(p, sig) == nil || any
+		}
+		return any
+	}
+	signal(syscall.SIGHUP)
+	for deadline := time.Now().Add(grace); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if !signal(0) {
+			return
+		}
+	}
+	family = append(family, descendants(pid)...)
+	signal(syscall.SIGKILL)
+}

@@ -1,0 +1,201 @@
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/guest/protocol/frame"
+	"hermes-box/internal/sanitize"
+)
+
+// Call is one verb of the helper in a box.
+type Call struct {
+	Verb    string
+	Request any                  // sent as JSON; nil for none
+	Root    bool                 // run as root, through sudo
+	Stdin   io.Reader            // bytes for the verb; may be nil
+	Stdout  io.Writer            // bytes from the verb; may be nil
+	Event   func(protocol.Event) // called for each event, one at a time; may be nil
+}
+
+// HelperError is a box whose helper cannot answer: there is none, it cannot be run, or it is of another version.
+type HelperError struct {
+	Version int    // of its protocol; 0: there is none, or one that is too old to say
+	Status  int    // what it ended with, if Version is 0
+	Message string // what was printed instead of an answer
+}
+
+func (e *HelperError) Error() string {
+	if e.Version != 0 {
+		return fmt.Sprintf("the box runs another version's helper: protocol %d, this program has %d", e.Version, protocol.Version)
+	}
+	message := "the box has no helper, or that of an older version"
+	if last := lastLine(e.Message); last != "" {
+		message += ": " + last
+	}
+	return message
+}
+
+// Call runs a verb of the helper: one process in the box, and one round trip after its start. The result is decoded into
+// result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout are not. An error that the helper tells is a *protocol.Error; a helper that cannot answer is a
+// *HelperError and has done nothing; a connection that fails is a *TransportError.
+func (c *Client) Call(ctx context.Context, instance string, call Call, result any) error {
+	k, err := c.connect(ctx, instance, "helper "+call.Verb, func(mark string) string {
+		text := shellescape.Quote(c.Helper) + " " + protocol.Channel + " " + shellescape.Quote(mark)
+		if call.Root {
+			text = "sudo -n " + text
+		}
+		return "exec " + text
+	}, nil)
+	var lost *TransportError
+	if errors.As(err, &lost) && !lost.Started && lost.status != Lost && lost.status >= 0 {
+		return &HelperError{Status: lost.status, Message: lost.Message}
+	}
+	if err != nil {
+		return err
+	}
+	if k.version != protocol.Version {
+		k.abort()
+		return &HelperError{Version: k.version}
+	}
+	data, err := k.ask(call.Verb, call.Request, streams{call.Stdin, call.Stdout, nil}, call.Event)
+	if err != nil || result == nil {
+		return err
+	}
+	if err := protocol.Decode(data, result); err != nil {
+		return fmt.Errorf("the answer of the box to %q: %w", call.Verb, err)
+	}
+	sanitize.Value(result)
+	return nil
+}
+
+// streams are the bulk bytes of a call, each of which may be nil.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// ask sends a call and reads frames up to the last one. It returns the result of a verb; nil for a command that ended
+// with status 0. The connection is closed.
+func (k *conn) ask(verb string, request any, s streams, event func(protocol.Event)) (result []byte, err error) {
+	defer k.close()
+	call := protocol.Call{Verb: verb}
+	if request != nil {
+		if call.Request, err = json.Marshal(request); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.Marshal(call)
+	if err != nil {
+		return nil, err
+	}
+	w := frame.NewWriter(k.stdin)
+	if err := w.Write(frame.Request, data); err != nil {
+		k.cancel(errClosed)
+		return nil, k.failed(false, "")
+	}
+	go func() { // errors mean that the helper reads no more
+		if s.in != nil {
+			_, _ = io.Copy(w.Stream(frame.Stdin), s.in)
+		}
+		_ = w.Write(frame.End, nil)
+	}()
+	result, err = readAnswer(frame.NewReader(k.out), s, event)
+	var write *outputError
+	var broken *frameError
+	switch {
+	case errors.As(err, &write):
+		k.cancel(errClosed)
+		return nil, err
+	case errors.As(err, &broken):
+		return nil, k.cutOff(broken.err)
+	}
+	return result, err
+}
+
+// readAnswer reads frames up to the last one. Its own errors are a *frameError, where they are cut off or no frames, and an
+// *outputError.
+func readAnswer(r *frame.Reader, s streams, event func(protocol.Event)) (result []byte, err error) {
+	for {
+		kind, payload, err := r.Next()
+		if err != nil {
+			return nil, &frameError{err}
+		}
+		switch kind {
+		case frame.Alive:
+		case frame.Stdout, frame.Stderr:
+			to := s.out
+			if kind == frame.Stderr {
+				to = s.err
+			}
+			if to == nil {
+				continue
+			}
+			if _, err := to.Write(payload); err != nil {
+				return nil, &outputError{err}
+			}
+		case frame.Event:
+			var e protocol.Event
+			if err := protocol.Decode(payload, &e); err != nil {
+				return nil, &frameError{err}
+			}
+			if event != nil {
+				sanitize.Value(&e)
+				event(e)
+			}
+		case frame.Result:
+			return bytes.Clone(payload), nil
+		case frame.Failure:
+			var e protocol.Error
+			if err := protocol.Decode(payload, &e); err != nil {
+				return nil, &frameError{err}
+			}
+			sanitize.Value(&e)
+			return nil, &e
+		case frame.Exit:
+			if len(payload) == 1 && payload[0] == 0 {
+				return nil, nil
+			}
+			if len(payload) == 1 {
+				return nil, &ExitError{Status: int(payload[0])}
+			}
+			return nil, &frameError{errors.New("an exit status of no byte")}
+		default:
+			return nil, &frameError{fmt.Errorf("a frame %q is not expected", byte(kind))}
+		}
+	}
+}
+
+// outputError is a writer of the caller's that failed.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "output of the command: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
+// frameError is an answer that is cut off or cannot be read.
+type frameError struct{ err error }
+
+func (e *frameError) Error() string { return "what the box sends cannot be read: " + e.err.Error() }
+func (e *frameError) Unwrap() error { return e.err }
+
+// cutOff ends a connection whose frames ended before the last one, or cannot be read.
+func (k *conn) cutOff(err error) error {
+	broken := !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && k.ctx.Err() == nil
+	k.stdin.Close()
+	if broken {
+		k.cancel(errClosed)
+	}
+	failed := k.failed(true, "")
+	var lost *TransportError
+	if broken && errors.As(failed, &lost) {
+		lost.Message, lost.Err = "", &frameError{err}
+	}
+	return failed
+}

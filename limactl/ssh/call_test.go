@@ -1,0 +1,114 @@
+package ssh
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/guest/protocol/frame"
+)
+
+type sent struct {
+	kind    frame.Kind
+	payload string
+}
+
+// answer is what a helper sends.
+func answer(t testing.TB, frames ...sent) *frame.Reader {
+	t.Helper()
+	var wire bytes.Buffer
+	w := frame.NewWriter(&wire)
+	for _, f := range frames {
+		if err := w.Write(f.kind, []byte(f.payload)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return frame.NewReader(&wire)
+}
+
+func TestReadAnswer(t *testing.T) {
+	event := sent{frame.Event, `{"component":"node","phase":"stage","state":"done"}`}
+	for _, c := range []struct {
+		name   string
+		frames []sent
+		result string
+		err    string // part of it
+	}{
+		{"a result", []sent{event, {frame.Alive, ""}, {frame.Result, `{"a":1}`}}, `{"a":1}`, ""},
+		{"an error", []sent{event, {frame.Failure, `{"code":"health_failed","message":"no"}`}}, "", "no"},
+		{"status 0", []sent{event, {frame.Exit, "\x00"}}, "", ""},
+		{"status 255", []sent{event, {frame.Exit, "\xff"}}, "", "exit status 255"},
+		{"nothing", nil, "", "cannot be read"},
+		{"events alone", []sent{event}, "", "cannot be read"},
+		{"a frame of the host's", []sent{event, {frame.Request, "{}"}}, "", "not expected"},
+		{"an event of another version", []sent{{frame.Event, `{"more":1}`}}, "", "unknown field"},
+		{"an error of another version", []sent{{frame.Failure, `{"more":1}`}}, "", "unknown field"},
+		{"no status", []sent{{frame.Exit, ""}}, "", "cannot be read"},
+	} {
+		result, err := readAnswer(answer(t, c.frames...), streams{}, func(protocol.Event) {})
+		if string(result) != c.result || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %q, %v", c.name, result, err)
+		}
+	}
+}
+
+// The two streams arrive apart, in order, and whole.
+func TestReadAnswerStreams(t *testing.T) {
+	var out, diag strings.Builder
+	_, err := readAnswer(answer(t, sent{frame.Stdout, "a"}, sent{frame.Stderr, "x"}, sent{frame.Stdout, "\x00b"}, sent{frame.Exit, "\x00"}), streams{out: &out, err: &diag}, nil)
+	if err != nil || out.String() != "a\x00b" || diag.String() != "x" {
+		t.Errorf("%q, %q, %v", out.String(), diag.String(), err)
+	}
+	_, err = readAnswer(answer(t, sent{frame.Stdout, "a"}, sent{frame.Exit, "\x00"}), streams{out: brokenWriter{}}, nil)
+	if !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+// What the box says may hold anything a program there has printed. None of it may steer the terminal it is shown on.
+func TestWhatTheBoxSaysIsPlain(t *testing.T) {
+	const hostile = "\x1b]52;c;eA==\a\x1b[31mno\u009b2J\u202e\r\u009b6n\u200f"
+	text := func(v any) string {
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	var shown []string
+	_, err := readAnswer(answer(t, sent{frame.Event, text(protocol.Event{Component: hostile, Line: hostile})},
+		sent{frame.Failure, text(protocol.Error{Message: hostile, Hint: hostile, Output: hostile})}), streams{}, func(e protocol.Event) {
+		shown = append(shown, e.Component, e.Line)
+	})
+	var told *protocol.Error
+	if !errors.As(err, &told) {
+		t.Fatal(err)
+	}
+	for _, text := range append(shown, told.Message, told.Hint, told.Output) {
+		if !strings.Contains(text, "no") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+// FuzzReadAnswer: whatever a box sends, the reader ends, and a result or an exit status is one that was sent.
+func FuzzReadAnswer(f *testing.F) {
+	f.Add([]byte("v\x00\x00\x00\x02{}r\x00\x00\x00\x02{}"))
+	f.Add([]byte("o\x00\x00\x00\x01ax\x00\x00\x00\x01\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		result, err := readAnswer(frame.NewReader(bytes.NewReader(data)), streams{}, func(protocol.Event) {})
+		if err == nil && !bytes.Contains(data, result) {
+			t.Errorf("%q of %q", result, data)
+		}
+	})
+}

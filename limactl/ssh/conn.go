@@ -1,0 +1,184 @@
+package ssh
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"hermes-box/internal/sanitize"
+	"hermes-box/limactl/child"
+)
+
+// conn is an ssh whose remote side has said that it is there and waits to be told what to do.
+type conn struct {
+	client   *Client
+	instance string
+	what     string // for the log
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	release  context.CancelFunc // of the attempt it was made by
+	cmd      *exec.Cmd
+	begin    time.Time
+	stdin    io.WriteCloser
+	out      *bufio.Reader // what follows the opening
+	mark     string
+	version  int // of the helper's protocol; 0: the script is there, not the helper
+	diag     *markWriter
+	watch    *watch
+	ended    chan struct{}
+	err      error // of ssh, once it has ended
+}
+
+// errClosed is why a connection has ended that we have closed ourselves.
+var errClosed = errors.New("closed")
+
+// remote is what ssh is to run: a text for the remote user's shell.
+type remote func(mark string) string
+
+// dial starts ssh and waits for the opening of the remote side. Until it is told, the remote side does nothing.
+func (c *Client) dial(ctx context.Context, instance, what string, run remote, stderr io.Writer, options ...string) (*conn, error) {
+	program, args, err := c.command(instance, options...)
+	if err != nil {
+		return nil, err
+	}
+	mark := "[hermes-box " + rand.Text() + "]"
+	k := &conn{client: c, instance: instance, what: what, mark: mark, begin: time.Now(), ended: make(chan struct{}),
+		diag: &markWriter{mark: mark, w: stderr}, release: func() {}}
+	ctx, k.cancel = context.WithCancelCause(ctx)
+	k.ctx = ctx
+	k.cmd = exec.CommandContext(ctx, program, append(args, "-T", "--", alias(instance), run(mark))...)
+	k.cmd.Env = c.Env
+	k.cmd.Stderr = k.diag
+	child.Detach(k.cmd)
+	if k.stdin, err = k.cmd.StdinPipe(); err != nil {
+		return nil, child.HostError(program, err, "")
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, child.HostError(program, err, "")
+	}
+	k.cmd.Stdout = in
+	err = k.cmd.Start()
+	in.Close()
+	if err != nil {
+		out.Close()
+		return nil, child.HostError(program, fmt.Errorf("ssh: %w", err), "")
+	}
+	go k.wait(out)
+	k.watch = &watch{r: out, silent: func(limit time.Duration) {
+		k.cancel(fmt.Errorf("no sign of life in %v: %w", limit, errTimeout))
+	}}
+	k.out = bufio.NewReaderSize(k.watch, 64<<10)
+	limit := time.AfterFunc(c.connectLimit(), func() { k.cancel(fmt.Errorf("no answer in %v: %w", c.connectLimit(), errTimeout)) })
+	defer limit.Stop()
+	if err := k.opening(); err != nil {
+		return nil, err
+	}
+	k.watch.limit = c.silenceLimit()
+	return k, nil
+}
+
+// wait reaps ssh. What holds ssh's output open after its end, such as a master in the background, is not waited for long.
+func (k *conn) wait(out *os.File) {
+	k.err = k.cmd.Wait()
+	if k.ctx.Err() != nil {
+		child.Sweep(k.cmd)
+	}
+	k.diag.flush()
+	k.client.log(k.ctx, k.what, k.cmd, k.begin, k.diag.early(), k.err)
+	close(k.ended)
+	if k.ctx.Err() != nil {
+		out.Close()
+		return
+	}
+	time.AfterFunc(child.Grace, func() { out.Close() })
+}
+
+// opening reads what comes before the mark, which is of login scripts, and the mark with what says who is there.
+func (k *conn) opening() error {
+	var noise []byte
+	for {
+		line, err := k.out.ReadSlice(k.mark[len(k.mark)-1])
+		if noise = append(noise, line...); strings.HasSuffix(string(noise), k.mark) {
+			break
+		}
+		if extra := len(noise) - maxBefore; extra > 0 {
+			noise = append(noise[:0], noise[extra:]...)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			k.cancel(errClosed)
+			return k.failed(false, string(noise))
+		}
+	}
+	who, err := k.out.ReadByte()
+	if err == nil && who == '*' {
+		var text string
+		if text, err = k.out.ReadString(';'); err == nil {
+			k.version, err = strconv.Atoi(strings.TrimSuffix(text, ";"))
+		}
+	}
+	if err != nil {
+		k.cancel(errClosed)
+		return k.failed(false, "")
+	}
+	return nil
+}
+
+// failed waits for the end of ssh and returns why it has ended.
+func (k *conn) failed(started bool, noise string) error {
+	<-k.ended
+	cause := context.Cause(k.ctx)
+	if cause != nil && cause != errClosed && !errors.Is(cause, errTimeout) {
+		return cause
+	}
+	message := sanitize.LastLines(k.diag.early(), 5)
+	if message == "" {
+		message = sanitize.LastLines(noise, 5)
+	}
+	if started && k.version == 0 {
+		message = "" // it is of the time before; what ssh said of the end went to the command's stderr
+	}
+	err := &TransportError{Instance: k.instance, Started: started, Message: message, Err: k.err, status: k.cmd.ProcessState.ExitCode()}
+	if errors.Is(cause, errTimeout) {
+		err.Message, err.Err = "", cause
+	}
+	return err
+}
+
+// close ends the connection and waits for ssh, which ends by itself where the remote side has.
+func (k *conn) close() {
+	k.stdin.Close()
+	<-k.ended
+	k.cancel(errClosed)
+	k.release()
+}
+
+// abort ends the connection, and what runs over it.
+func (k *conn) abort() {
+	k.cancel(errClosed)
+	k.close()
+}
+
+// watch is a reader that reports a silence. Time in which nobody reads does not count: then it is the other side that
+// waits.
+type watch struct {
+	r      io.Reader
+	limit  time.Duration // 0: none
+	silent func(limit time.Duration)
+}
+
+func (w *watch) Read(p []byte) (int, error) {
+	if w.limit > 0 {
+		timer := time.AfterFunc(w.limit, func() { w.silent(w.limit) })
+		defer timer.Stop()
+	}
+	return w.r.Read(p)
+}

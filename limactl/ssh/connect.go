@@ -1,0 +1,93 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// hedge is how long the shared connection has to answer before one of our own is tried beside it.
+const hedge = 2 * time.Second
+
+// direct are the options of a connection that does not use the shared master.
+var direct = []string{"-o", "ControlMaster=no", "-o", "ControlPath=none"}
+
+// attempt is a dial under way.
+type attempt struct {
+	done   chan dialled
+	cancel context.CancelFunc
+}
+
+type dialled struct {
+	k   *conn
+	err error
+}
+
+// drop gives an attempt up.
+func (a *attempt) drop() {
+	a.cancel()
+	if d := <-a.done; d.k != nil {
+		d.k.close()
+	}
+}
+
+// connect dials over the ssh master that Lima's host agent uses. A master that hangs, as it does after the host has slept,
+// is found and replaced: if it does not answer on its socket, or if a connection of our own is there first although it
+// began two seconds later. Nothing can run twice for that, since what is dialled waits to be told.
+func (c *Client) connect(ctx context.Context, instance, what string, run remote, stderr io.Writer) (*conn, error) {
+	start := func(options ...string) *attempt {
+		ctx, cancel := context.WithCancel(ctx)
+		a := &attempt{done: make(chan dialled, 1), cancel: cancel}
+		go func() {
+			k, err := c.dial(ctx, instance, what, run, stderr, options...)
+			if err != nil {
+				cancel()
+			} else {
+				k.release = cancel
+			}
+			a.done <- dialled{k, err}
+		}()
+		return a
+	}
+	c.replaceHungMaster(ctx, instance)
+	shared := start()
+	sharedDone := shared.done
+	var failed error
+	if _, there := c.control(instance); !there {
+		d := <-sharedDone
+		return d.k, d.err
+	}
+	select {
+	case d := <-sharedDone:
+		var lost *TransportError
+		if !errors.As(d.err, &lost) || lost.status != Lost || ctx.Err() != nil {
+			return d.k, d.err
+		}
+		sharedDone, failed = nil, d.err
+	case <-time.After(hedge):
+	}
+	own := start(direct...)
+	for ownDone := own.done; ; {
+		select {
+		case d := <-sharedDone:
+			if d.err == nil {
+				go own.drop()
+				return d.k, nil
+			}
+			sharedDone, failed = nil, d.err
+		case d := <-ownDone:
+			if d.err == nil {
+				if sharedDone != nil {
+					c.dropMaster(ctx, instance)
+					go shared.drop()
+				}
+				return d.k, nil
+			}
+			ownDone = nil
+		}
+		if sharedDone == nil && ownDone == nil {
+			return nil, failed
+		}
+	}
+}
