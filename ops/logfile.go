@@ -15,19 +15,45 @@ import (
 	"hermes-box/limactl"
 )
 
-// logged copies the events of an operation into the box's log directory, one file an operation. Byte counts
-// are left out: they would be most of the file. A log that cannot be written never fails an operation.
+// keptLogs and keptLogBytes are how many operation logs are kept for a box, and how large they may be together.
+const (
+	keptLogs     = 200
+	keptLogBytes = 64 << 20
+)
+
+// operationLog is the form of the names of operation logs: they sort by time.
+var operationLog = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+\.ndjson$`)
+
+// pruneLogs removes the oldest operation logs in dir, so that at most keep stay, and no more than keptLogBytes beside the
+// newest. Other files are left alone.
+func pruneLogs(dir string, keep int) {
+	entries, _ := os.ReadDir(dir) // sorted by name
+	kept, size := 0, int64(0)
+	for _, e := range slices.Backward(entries) {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || !operationLog.MatchString(e.Name()) {
+			continue
+		}
+		size += info.Size()
+		if kept++; kept > keep || kept > 1 && size > keptLogBytes {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // one that stays does no harm
+		}
+	}
+}
+
+// logged copies the events of an operation into the box's log directory, one file per operation, and removes the oldest
+// files. Byte counts are left out: they would be most of the file. A log that cannot be written never fails an operation.
 func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 	dir := b.Home.Logs(b.Name())
 	if os.MkdirAll(dir, 0o700) != nil {
 		return sink, func() {}
 	}
+	pruneLogs(dir, keptLogs-1)
 	name := time.Now().UTC().Format("20060102T150405Z") + "-" + operation + ".ndjson"
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return sink, func() {}
 	}
-	pruneLogs(dir)
 	enc := json.NewEncoder(f)
 	return func(e Event) {
 		if e.Kind != Bytes {

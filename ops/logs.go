@@ -1,11 +1,8 @@
 package ops
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -26,11 +23,11 @@ var LogSources = []string{"hermes", "executor", "recovery", "operations", "comma
 func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
 	switch source {
 	case "operations":
-		return b.hostLog(ctx, b.newestOperation, lines, follow, out, operationNotice)
+		return b.hostLog(ctx, b.newestOperation, lines, follow, out)
 	case "commands":
-		return b.hostLog(ctx, func() string { return commandLog(b.Dir) }, lines, follow, out, commandNotice)
+		return b.hostLog(ctx, func() string { return commandLog(b.Dir) }, lines, follow, out)
 	case "boot":
-		return b.hostLog(ctx, func() string { return filepath.Join(b.Home.Lima(), b.Name(), "serial.log") }, lines, follow, out, plainNotice)
+		return b.hostLog(ctx, func() string { return filepath.Join(b.Home.Lima(), b.Name(), "serial.log") }, lines, follow, out)
 	case "hermes", "executor", "recovery":
 		if err := b.reachable(ctx); err != nil {
 			return err
@@ -50,15 +47,12 @@ func (b *Box) newestOperation() string {
 	return filepath.Join(dir, entries[len(entries)-1].Name())
 }
 
-// Bounds of reading a log file.
-const (
-	logTail = 8 << 20                // only that much of the end is read
-	logPoll = 250 * time.Millisecond // how often a followed file is read
-)
+// logPoll is how often a followed file is read.
+const logPoll = 250 * time.Millisecond
 
 // hostLog writes the end of the file that path returns. With follow it continues, also with a file that replaces it: after a
 // rotation, or for the next operation.
-func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer, notice func(string) []byte) error {
+func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer) error {
 	f, err := openLog(path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.NotFound, "box %q has no such log yet", b.Name()).Hint("hermes-box status")
@@ -67,7 +61,7 @@ func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow
 		return err
 	}
 	defer func() { f.Close() }()
-	if err := copyTail(f, lines, out, notice); err != nil || !follow {
+	if err := copyTail(f, lines, out); err != nil || !follow {
 		return err
 	}
 	tick := time.NewTicker(logPoll)
@@ -119,51 +113,48 @@ func sameFile(a, b *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// copyTail copies the last lines of a file, and leaves the position at its end. If more lines were wanted than the end of a
-// long file holds, the first line says what was left out, in the form that notice gives it.
-func copyTail(f *os.File, lines int, out io.Writer, notice func(string) []byte) error {
+// copyTail copies the last lines of a file as it is now, however long they are.
+func copyTail(f *os.File, lines int, out io.Writer) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	skipped := max(0, info.Size()-logTail)
-	if _, err := f.Seek(skipped, io.SeekStart); err != nil {
-		return err
-	}
-	data, err := io.ReadAll(f)
+	from, err := lastLinesAt(f, info.Size(), lines)
 	if err != nil {
 		return err
 	}
-	if skipped > 0 { // the first line is the end of one
-		i := bytes.IndexByte(data, '\n') + 1
-		skipped, data = skipped+int64(i), data[i:]
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return err
 	}
-	from := len(bytes.TrimSuffix(data, []byte("\n")))
-	for ; lines > 0 && from >= 0; lines-- {
-		from = bytes.LastIndexByte(data[:from], '\n')
+	_, err = io.CopyN(out, f, info.Size()-from)
+	if errors.Is(err, io.EOF) { // it has become shorter meanwhile
+		return nil
 	}
-	if from < 0 && skipped > 0 {
-		text := fmt.Sprintf("the first %d MiB of this log are not shown; the whole log is %s", skipped>>20, f.Name())
-		if _, err := out.Write(append(notice(text), '\n')); err != nil {
-			return err
-		}
-	}
-	_, err = out.Write(data[from+1:])
 	return err
 }
 
-// Notices in the form of the lines of each log of the host.
-func operationNotice(text string) []byte {
-	data, _ := json.Marshal(Event{Time: time.Now().UTC(), Kind: Warning, Line: text})
-	return data
+// lastLinesAt returns the offset at which the last lines of a file of that size begin. It reads the file backwards.
+func lastLinesAt(f io.ReaderAt, size int64, lines int) (int64, error) {
+	const block = 1 << 20
+	buf := make([]byte, min(size, block))
+	found := 0 // line ends, but for one at the very end
+	for end := size; end > 0; end -= int64(len(buf)) {
+		buf = buf[:min(end, block)]
+		begin := end - int64(len(buf))
+		if _, err := f.ReadAt(buf, begin); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		for i := len(buf) - 1; i >= 0; i-- {
+			if buf[i] != '\n' || begin+int64(i) == size-1 {
+				continue
+			}
+			if found++; found == lines {
+				return begin + int64(i) + 1, nil
+			}
+		}
+	}
+	return 0, nil
 }
-
-func commandNotice(text string) []byte {
-	data, _ := json.Marshal(LoggedCommand{Time: time.Now().UTC(), Command: text})
-	return data
-}
-
-func plainNotice(text string) []byte { return []byte("[" + text + "]") }
 
 // copyNew copies what was appended since; a file that has become shorter is read from its start.
 func copyNew(f *os.File, out io.Writer) error {
