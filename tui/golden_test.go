@@ -30,7 +30,7 @@ type scene struct {
 	make func(w, h int) *model
 }
 
-// scenes are every view in every state that looks different.
+// scenes returns every view in every state that looks different.
 func scenes() []scene {
 	on := func(f *fake, after ...func(m *model)) func(w, h int) *model {
 		return func(w, h int) *model {
@@ -113,7 +113,7 @@ func scenes() []scene {
 	}
 }
 
-// lackingHost is a machine that cannot make a box yet.
+// lackingHost returns the checks of a machine on which no box can be created yet.
 func lackingHost() []ops.Check {
 	all := healthyHost()
 	all[2] = ops.Check{ID: "lima", Title: "Lima", Verdict: ops.Fail, Evidence: "limactl is not installed", Repair: `install Lima 2.1.3: see README, "Lima"`}
@@ -130,7 +130,7 @@ func manyLines(n int) (all []string) {
 	return all
 }
 
-// creating is a create that has come to a step, or has ended there.
+// creating shows a create that has reached a step, or has ended there.
 func creating(at int, err error) func(m *model) {
 	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
 		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software", Phase: ops.PhaseVerify},
@@ -190,7 +190,7 @@ func creating(at int, err error) func(m *model) {
 	}
 }
 
-// started is a start that has ended: it installs nothing.
+// started shows a start that has ended.
 func started(m *model) {
 	o := &operation{verb: verbs()[1], box: "main", begun: noon.Add(-8 * time.Second), feed: newFeed(mergeEvents), done: make(chan struct{}), stop: func() {}}
 	m.op, m.view = o, onOperation
@@ -207,7 +207,7 @@ func started(m *model) {
 	o.grace = widget.Grace{}
 }
 
-// Every view in every state, as text: read them as pictures when they change.
+// Every view in every state, as text. When they change, look at them as pictures.
 func TestGolden(t *testing.T) {
 	for _, size := range [][2]int{{60, 16}, {80, 24}, {120, 40}} {
 		for _, s := range scenes() {
@@ -236,9 +236,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// No size panics, and no frame is larger than the terminal. With -every each view is tried at each size;
-// without it each size is tried on some view, and on each view every fourth of the widths and heights, the very small,
-// and those around which the layout changes.
+// No size panics, and no frame is larger than the terminal. With -every each view is tried at each size. Without it,
+// each size is tried with some view, and each view with every fourth width and height, the smallest, and those around
+// which the layout changes.
 func TestSizes(t *testing.T) {
 	step := 4
 	if *every {

@@ -9,7 +9,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// No glyph is of a private use area, and each has a stand-in.
+// No glyph is of a private use area, and each has a substitute in ASCII.
 func TestGlyphs(t *testing.T) {
 	for _, s := range scenes() {
 		for _, r := range screen(s.make(120, 40)) {
@@ -35,7 +35,7 @@ func TestGlyphs(t *testing.T) {
 	}
 }
 
-// What the box says of itself cannot draw outside its place.
+// Text from the box cannot draw outside its place.
 func TestForeignTextIsTamed(t *testing.T) {
 	f := withStatus(runningStatus())
 	st := runningStatus()

@@ -8,7 +8,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// No two states look alike where there is no colour, and each has a word.
+// Without colour no two states look alike, and each has a word.
 func TestSigns(t *testing.T) {
 	seen := map[string]string{}
 	for _, state := range []string{"absent", "stopped", "starting", "running", "degraded", "unknown", protocol.Healthy, protocol.SetupRequired, "drifted", protocol.FailedState} {
