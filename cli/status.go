@@ -56,7 +56,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	if st.Seen != nil {
 		p.line("%s", p.dim("as last seen "+ago(*st.Seen, now)+":"))
 	}
-	if st.State == "absent" && st.Guest == nil && st.Underway == nil {
+	if st.State == "absent" && st.Underway == nil {
 		p.line("hermes-box create makes it")
 	}
 	for _, c := range st.Components {
@@ -64,7 +64,17 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		if c.Desired != "" && c.Desired != c.Applied {
 			version += " → " + c.Desired
 		}
-		p.line("  %-9s %-24s %s%s", c.Name, version, p.state(c.State), detail(c.Detail))
+		state := p.state(c.State)
+		if c.State == ops.NotAsked && c.Last != "" {
+			state += p.dim(" (was " + tui.SignOf(c.Last).Word + ")")
+		}
+		if c.Drift != "" {
+			state += "  " + p.state("drifted")
+			if version == c.Applied { // the versions are the same: say what differs
+				state += " (" + c.Drift + ")"
+			}
+		}
+		p.line("  %-9s %-24s %s%s", c.Name, version, state, detail(c.Detail))
 	}
 	for _, d := range st.Platform {
 		p.line("%s %s drifts: %s → %s", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To))

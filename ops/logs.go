@@ -30,7 +30,7 @@ func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, o
 	case "boot":
 		return b.hostLog(ctx, func() string { return filepath.Join(b.Home.Lima(), b.Name(), "serial.log") }, lines, follow, out)
 	case "hermes", "executor", "recovery":
-		if err := b.running(ctx); err != nil {
+		if err := b.reachable(ctx); err != nil {
 			return err
 		}
 		return b.guestLog(ctx, protocol.LogRequest{Source: source, Lines: lines, Follow: follow}, out)
