@@ -112,7 +112,8 @@ func desired() *lock.Lock {
 func runningStatus() *ops.Status {
 	guest := &protocol.Status{OS: "ubuntu 26.04", Arch: "arm64", Uptime: 3*86400 + 4*3600, Now: noon.Format(time.RFC3339Nano), CPUs: 4, Load: 0.92,
 		Memory: protocol.Usage{Used: 3328 << 20, Total: 8 << 30}, Root: protocol.Usage{Used: 9 << 30, Total: 30 << 30}, Data: protocol.Usage{Used: 4 << 30, Total: 50 << 30}}
-	st := &ops.Status{Box: "main", State: "running", Live: true, Guest: guest, Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}
+	st := &ops.Status{Box: "main", State: "running", Live: true, Guest: guest, Ports: protocol.Ports{Executor: 4788, Dashboard: 9119},
+		Forwards: []ops.Port{{Service: "executor", Port: 4788, State: ops.PortOK}, {Service: "dashboard", Port: 9119, State: ops.PortOK}}}
 	for i, applied := range []string{"24.17.0", "0.13.8", "2.1.332", "0.169.0", "0.19.0", "1.5.9"} {
 		name := lock.Order[i]
 		g := protocol.ComponentStatus{Name: name, Applied: applied, State: protocol.Healthy}
@@ -141,7 +142,7 @@ func runningStatus() *ops.Status {
 func off(state string) *ops.Status {
 	st := runningStatus()
 	seen := noon.Add(-3 * time.Hour)
-	st.Live, st.State, st.Seen = false, state, &seen
+	st.Live, st.State, st.Seen, st.Forwards = false, state, &seen, nil
 	for i := range st.Components {
 		c := &st.Components[i]
 		c.State, c.Service, c.Since = ops.NotAsked, "", 0

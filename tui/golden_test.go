@@ -56,6 +56,9 @@ func scenes() []scene {
 		Hint("printf 'schema: 1\\nname: main\\n' > hermes-box.yaml")}}
 	degraded := off("degraded")
 	degraded.Cause = "the VM runs on without its host agent, which has died; stop it and start it again"
+	troubled := runningStatus()
+	troubled.Skew, troubled.Guest.OOMKills = -3600, 1
+	troubled.Forwards[0].State, troubled.Forwards[0].Holder = ops.PortTaken, "pid 812 (python3 -m http.server)"
 	busy := off("starting")
 	busy.Busy = "create is under way"
 	busy.Underway = &ops.Underway{Operation: "create", Running: true, PID: 1 << 22, Started: noon.Add(-time.Minute), Step: "boot"}
@@ -69,6 +72,7 @@ func scenes() []scene {
 		{"dashboard-stopped", on(withStatus(off("stopped")))},
 		{"dashboard-unasked", on(withStatus(off("running")))},
 		{"dashboard-degraded", on(withStatus(degraded))},
+		{"dashboard-troubled", on(withStatus(troubled))},
 		{"dashboard-busy", on(withStatus(busy))},
 		{"dashboard-unknown", on(withStatus(&ops.Status{Box: "main", State: "starting", Cause: "it is booting", Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}))},
 		{"dashboard-hanging", on(withStatus(runningStatus()), func(m *model) {

@@ -306,7 +306,7 @@ type Usage struct {
 	Total int64 `json:"total"`
 }
 
-// Component states. The host adds "drifted".
+// Component states.
 const (
 	Healthy       = "healthy"
 	SetupRequired = "setup-required"
