@@ -94,10 +94,10 @@ func TestDestroyAfterAKilledCreate(t *testing.T) {
 		m := newMachine(t)
 		m.killedCreate(step)
 		out, stderr, err := m.run("destroy", "--force")
-		if err != nil || !strings.Contains(out, "what an interrupted create of box main had left is gone") || !strings.Contains(stderr, "! removed") {
+		if err != nil || !strings.Contains(out, "removed what an interrupted create of box main had left") || !strings.Contains(stderr, "! removed") {
 			t.Errorf("killed after %s: %v\n%s%s", step, err, out, stderr)
 		}
-		if step == "boot" && !strings.Contains(out, "of artifacts; rm -rf ") {
+		if step == "boot" && !strings.Contains(out, "of artifacts are kept for the next create; to remove them: rm -rf ") {
 			t.Errorf("it does not say what is kept: %s", out)
 		}
 		if left := m.left(); len(left) != 0 {

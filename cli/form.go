@@ -41,7 +41,7 @@ func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
 	}
 	// Left or answered, the program ends the same way: the form is wiped, and it swallows no key of the next one.
 	form.SubmitCmd, form.CancelCmd = tea.Quit, tea.Quit
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out.Writer), tea.WithoutSignalHandler(), // signals end ctx
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out.Writer), tea.WithoutSignalHandler(), // signals cancel ctx
 		tea.WithFilter(sizeUnasked)}
 	if !a.colored(out) {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
@@ -65,7 +65,7 @@ func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// asked is a form of one question as a program of its own, in a panel like those of the dashboard.
+// asked is a program with a form of one question, in a panel like those of the dashboard.
 type asked struct {
 	*huh.Form
 	question huh.Field
@@ -115,8 +115,8 @@ func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field
 	in := &watched{Reader: a.stdin}
 	form.WithAccessible(true).WithTheme(huh.ThemeFunc(huh.ThemeBase)).WithInput(in)
 	show := func() {}
-	if secret, ok := question.(*huh.Input); ok { // nothing else is typed here
-		// The form is not to hide it: it would do so again after the terminal has been given back.
+	if secret, ok := question.(*huh.Input); ok { // the only text that is typed here
+		// The form must not turn off the echo: it would do so again after the terminal was restored.
 		show = hidden(in.fd())
 		secret.EchoMode(huh.EchoModeNormal)
 	}
@@ -129,12 +129,12 @@ func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field
 			err = errLeft
 		}
 		return err
-	case <-ctx.Done(): // a read from a terminal cannot be ended; it goes with the process
+	case <-ctx.Done(): // a read from a terminal cannot be canceled; it ends with the process
 		return ctx.Err()
 	}
 }
 
-// wrapped breaks lines for a terminal, within what a form leaves of its width.
+// wrapped breaks lines for the width of a form on a terminal.
 func wrapped(text string, out io.Writer) string {
 	width := 80
 	if f, ok := out.(interface{ Fd() uintptr }); ok {

@@ -17,7 +17,7 @@ func (a *app) status() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", GroupID: "look", Args: cobra.NoArgs,
 		Short: "show the box and its components",
-		Long:  "Show the box and its components: one round trip into a running box; a box that is off is shown as it was\nlast seen.",
+		Long:  "Show the box and its components, by one round trip into a running box. A box that is off is shown as it was\nlast seen.",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
 	}
 }
@@ -57,7 +57,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("%s", p.dim("as last seen "+ago(*st.Seen, now)+":"))
 	}
 	if st.State == "absent" && st.Underway == nil {
-		p.line("hermes-box create makes it")
+		p.line("to create it: hermes-box create")
 	}
 	for _, c := range st.Components {
 		version := c.Applied
@@ -77,7 +77,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("  %-9s %-24s %s%s", c.Name, version, state, detail(c.Detail))
 	}
 	for _, d := range st.Platform {
-		p.line("%s %s drifts: %s → %s", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To))
+		p.line("%s %s: %s is applied, %s is desired", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To))
 	}
 	if g := st.Guest; g != nil && st.Live {
 		p.line("  memory %s   root %s   data %s   load %.2f", usage(g.Memory), usage(g.Root), usage(g.Data), g.Load)
@@ -98,7 +98,7 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	}
 }
 
-// components is the list at the end of create.
+// components prints the components after create.
 func components(p *printer, s *protocol.Status) {
 	if s == nil {
 		return
@@ -108,7 +108,7 @@ func components(p *printer, s *protocol.Status) {
 	}
 }
 
-// state is the sign of a state in its colour, the same as on the dashboard.
+// state returns the sign of a state in its colour, as on the dashboard.
 func (s style) state(word string) string { return s.sign(tui.SignOf(word)) }
 
 func (s style) sign(sign widget.Sign) string {
@@ -127,7 +127,7 @@ func usage(u protocol.Usage) string {
 	return fmt.Sprintf("%.1f/%.1f GiB", float64(u.Used)/(1<<30), float64(u.Total)/(1<<30))
 }
 
-// ago says when something was seen. A time in the future is told as one: a clock has been set back since.
+// ago says how long ago something was seen. For a time in the future, after a clock was set back, it says the time.
 func ago(at, now time.Time) string {
 	if at.After(now.Add(time.Second)) {
 		return "at " + at.Local().Format(time.DateTime) + ", which this machine's clock has yet to reach"
@@ -135,7 +135,7 @@ func ago(at, now time.Time) string {
 	return age(now.Sub(at)) + " ago"
 }
 
-// age writes a duration in its two largest units; one below zero is none.
+// age formats a duration in its two largest units; a negative one is 0.
 func age(d time.Duration) string {
 	d = max(d, 0)
 	switch {

@@ -14,9 +14,9 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// answers is a machine on which nothing happens but what a service answers.
+// answers is a machine whose services give fixed answers.
 type answers struct {
-	Machine   // nil: nothing else is asked
+	Machine   // nil: nothing else is called
 	get, post int
 	body      string
 	err       error
@@ -139,7 +139,7 @@ func TestLoggedIn(t *testing.T) {
 	}
 }
 
-// A start is refused while these two files of a killed server are there; nothing else may go.
+// Executor does not start while two files of a killed server are there. Nothing else may be removed.
 func TestExecutorPrestart(t *testing.T) {
 	env := Env{Tree: durable.Tree{Root: t.TempDir()}}
 	if err := ExecutorPrestart(env.Tree); err != nil {

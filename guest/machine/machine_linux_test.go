@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A command that is given up takes its children along.
+// When a command is killed, so are its children.
 func TestRunEnds(t *testing.T) {
 	for name, c := range map[string]Cmd{
 		"time is up":        {Timeout: 300 * time.Millisecond},
@@ -63,7 +63,7 @@ func TestRunEnds(t *testing.T) {
 			_, err := New().Run(ctx, c)
 			done <- err
 		}()
-		text, err := os.ReadFile(pidFile) // waits for the child to be there
+		text, err := os.ReadFile(pidFile) // waits until the child runs
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// gone waits until a process that was signalled has ended; a zombie counts, for init may be slow.
+// gone waits until a killed process has ended. A zombie counts as ended, because init may be slow.
 func gone(pid int) bool {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -111,7 +111,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// An image that is not the one wanted goes by its own tag: its id may be that of the release that runs.
+// An image with a wrong digest is removed by its tag: a running release may have the same image id.
 func TestLoadImageOfAnotherDigest(t *testing.T) {
 	dir := t.TempDir()
 	script := `#!/bin/sh
