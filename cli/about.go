@@ -9,7 +9,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Version is set by the build: -ldflags "-X hermes-box/cli.Version=...".
+// Version is the version of the program, set by the build: -ldflags "-X hermes-box/cli.Version=...".
 var Version = "dev"
 
 type about struct {

@@ -23,7 +23,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// app is one run of the program: its streams, its flags, and what it works on.
+// app is one run of the program: its streams, its flags and the box it works on.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer // for programs that are given them
@@ -37,26 +37,26 @@ type app struct {
 	demo                bool
 	mirrors             []string // of create
 
-	rehearsal *demo.Demo // with --demo, once it is open
+	rehearsal *demo.Demo // the demo, once it is open
 
-	began   bool        // a command of ours has begun: errors are no longer of usage
-	changes atomic.Bool // it changes the box: an interruption has to be waited for
-	follows bool        // it goes on until it is interrupted
-	lent    atomic.Bool // the terminal, to a program that hears an interruption itself
+	began   bool        // a command has begun: errors are no longer usage errors
+	changes atomic.Bool // the command changes the box: an interruption undoes it first
+	follows bool        // the command runs until it is interrupted
+	lent    atomic.Bool // another program has the terminal, and handles ctrl-c itself
 	remote  bool        // the exit status is that of a command in the box
-	helpErr error       // of help, which cobra lets return none
+	helpErr error       // of help, whose function returns none
 	box     string
 
-	commands boxCommands // what typed looks for
+	commands boxCommands // for typed
 }
 
-// rawOutput marks commands whose stdout is not ours to wrap in JSON.
+// rawOutput marks commands whose stdout cannot be JSON.
 const rawOutput = "raw-output"
 
-// prepare checks the flags that all commands share, and leaves root where Lima would refuse it.
+// prepare checks the flags that all commands share.
 func (a *app) prepare(cmd *cobra.Command) error {
 	if a.json && cmd.Annotations[rawOutput] != "" {
-		return fault.New(fault.InvalidInput, "%s does not take --json: its output is not ours", cmd.Name()).
+		return fault.New(fault.InvalidInput, "%s does not take --json", cmd.Name()).
 			Hint("run it without --json")
 	}
 	if a.events && a.quiet {
@@ -77,7 +77,7 @@ func (a *app) useASCII() {
 	a.out.ascii, a.errs.ascii = a.ascii && !a.json, a.ascii && !a.events
 }
 
-// host is the machine as the environment describes it.
+// host returns the host by the environment.
 func (a *app) host() (*ops.Host, error) {
 	if a.demo {
 		return a.demoHost()
@@ -112,10 +112,10 @@ func (a *app) host() (*ops.Host, error) {
 	}, nil
 }
 
-// openBox reads what the command works on.
+// openBox opens the box that the command works on.
 func (a *app) openBox() (*ops.Box, error) { return a.boxBy((*ops.Host).Open) }
 
-// lookAtBox is openBox for commands that are of use also where the record of the box is damaged.
+// lookAtBox is openBox for commands that also work if the record of the box is damaged.
 func (a *app) lookAtBox() (*ops.Box, error) { return a.boxBy((*ops.Host).Look) }
 
 func (a *app) boxBy(open func(h *ops.Host, path string) (*ops.Box, error)) (*ops.Box, error) {
@@ -135,7 +135,7 @@ func (a *app) boxBy(open func(h *ops.Host, path string) (*ops.Box, error)) (*ops
 	return b, nil
 }
 
-// configPath is the config that is worked on; the host comes first.
+// configPath returns the path of the config. With --demo, host has to be called before.
 func (a *app) configPath() (string, error) {
 	if a.demo {
 		return a.rehearsal.Config, nil
@@ -144,7 +144,7 @@ func (a *app) configPath() (string, error) {
 	if err == nil || a.configFlag != "" || os.Getenv(config.EnvPath) != "" {
 		return path, err
 	}
-	// Whoever has a box already is in the wrong directory, and does not want a second config.
+	// Somebody who already has a box is in the wrong directory, and does not need a second config.
 	if home, homeErr := homeDir(); homeErr == nil {
 		var there []string
 		for _, dir := range store.Look(home).ConfigDirs() {
@@ -152,16 +152,16 @@ func (a *app) configPath() (string, error) {
 		}
 		if len(there) > 0 {
 			return "", fault.New(fault.InvalidInput, "%w", err).
-				Hint("%s: a box is configured there; or name the file: --config FILE", strings.Join(there, ", or "))
+				Hint("%s, where a box is configured; or use --config FILE", strings.Join(there, ", or "))
 		}
 	}
 	return "", err
 }
 
-// Set by the test binary alone.
+// Set only by the test binary.
 var (
 	testOnlyAfterStep func(step string)                 // crash tests end the process after a step
-	testOnlyHelper    func(arch string) ([]byte, error) // stands for the helper this program carries
-	testOnlyStayRoot  bool                              // the rehearsal limactl does not mind root
-	testOnlyPatience  time.Duration                     // stands for how long limactl is waited for
+	testOnlyHelper    func(arch string) ([]byte, error) // replaces the helper that this program carries
+	testOnlyStayRoot  bool                              // the rehearsal limactl runs as root
+	testOnlyPatience  time.Duration                     // replaces how long limactl is waited for
 )

@@ -1,9 +1,8 @@
-// Package cli turns argv into operations and their outcome into text, JSON and an exit status.
+// Package cli turns argv into operations, and their results into text, JSON and an exit status.
 //
-// Rules of what is printed, kept by this package alone: results go to stdout; progress, warnings and errors go
-// to stderr. An error is one line that begins "hermes-box:" and, where there is something to do, one that
-// begins "hint:". With --json stdout holds exactly one object, also for an error. Nothing ever prompts unless
-// stdin is a terminal.
+// Only this package prints. Results go to stdout; progress, warnings and errors go to stderr. An error is one line that
+// begins with "hermes-box:" and, if there is something to do, one that begins with "hint:". With --json stdout holds exactly
+// one object, also for an error. Nothing prompts unless stdin is a terminal.
 package cli
 
 import (
@@ -31,7 +30,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitInterrupted = 130
-	exitPipe        = 141 // as the shell tells of a command that SIGPIPE has ended
+	exitPipe        = 141 // as a shell reports a command that SIGPIPE has ended
 )
 
 // Main runs one command to its end and returns the exit status of the process.
@@ -55,11 +54,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
 	}
-	// Whoever read has read enough. What changes the box has done so where only its result could not be written.
+	// Nobody reads the output any more. A command that changes the box has done its work if only its result was not written.
 	if errors.Is(err, syscall.EPIPE) && !interrupted && (!a.changes.Load() || errors.Is(err, a.out.failed())) {
 		return exitPipe
 	}
-	if !a.began && a.out.failed() == nil { // cobra refused before any command of ours ran, and read no flags
+	if !a.began && a.out.failed() == nil { // cobra refused before any command ran, and has not parsed the flags
 		a.json, a.ascii = slices.Contains(args, "--json"), slices.Contains(args, "--ascii")
 		a.useASCII()
 		if fault.HintOf(err) == "" {
@@ -69,8 +68,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case !interrupted || fault.CodeOf(err) == fault.Interrupted:
 	case a.follows:
-		return exitInterrupted // it is how one leaves
-	case !a.changes.Load() || errors.Is(err, context.Canceled): // nothing was begun that could tell more
+		return exitInterrupted // this is how to end it
+	case !a.changes.Load() || errors.Is(err, context.Canceled): // nothing had begun
 		err = fault.New(fault.Interrupted, "interrupted")
 	default:
 		err = fault.New(fault.Interrupted, "interrupted: %w", err)
@@ -85,25 +84,25 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// signals ends the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
-// second one ends the process there and then; the next command recovers. Two within a second are one: timeout(1)
-// signals its child and then the group that both are in.
+// signals cancels the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
+// second one ends the process at once; the next command recovers. Two within a second count as one: timeout(1) signals
+// its child and then the process group of both.
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(sig) { // nohup means it
+		if !signal.Ignored(sig) { // by nohup
 			signal.Notify(ch, sig)
 		}
 	}
-	// A reader that has gone is an error of the write, not a death in the middle of an operation.
+	// A closed pipe is an error of the write, and does not end the process in the middle of an operation.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var ended atomic.Bool
 	go func() {
 		var first time.Time
 		for sig := range ch {
 			switch {
-			case (sig == os.Interrupt || sig == syscall.SIGQUIT) && a.lent.Load(): // typed for that program
+			case (sig == os.Interrupt || sig == syscall.SIGQUIT) && a.lent.Load(): // meant for that program
 				continue
 			case ended.Load():
 				return
@@ -115,7 +114,7 @@ func (a *app) signals() (context.Context, func()) {
 				os.Exit(exitInterrupted)
 			}
 			if a.changes.Load() {
-				a.note("stopping safely; once more to stop at once")
+				a.note("undoing; interrupt again to stop at once")
 			}
 			cancel()
 		}
@@ -133,7 +132,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "hermes-box",
 		Short:         "a persistent, isolated workstation for AI agents",
-		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nTyped alone, it shows the box. hermes-box --demo tries all of it without a VM.",
+		Long:          "One persistent, isolated Ubuntu VM for AI agents: Claude Code, Codex, Hermes Agent and Executor.\nWithout a verb it shows the dashboard. hermes-box --demo runs everything without a VM.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -156,7 +155,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print the result as one JSON object")
 	flags.BoolVar(&a.events, "events", false, "print progress as NDJSON on stderr")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
-	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo: the whole product with no VM and no network")
+	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo, without a VM and without a network")
 	flags.BoolVar(&a.ascii, "ascii", false, "print nothing but ASCII (default where the locale has no UTF-8)")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
 	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})

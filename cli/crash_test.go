@@ -174,11 +174,11 @@ func TestHalfAVMIsNoVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, err := m.run("start", "--json")
-	if a := decode[any](t, out); err == nil || a.Error.Code != "not_found" || !strings.Contains(a.Error.Recovery, "its data is on disk main-data") {
+	if a := decode[any](t, out); err == nil || a.Error.Code != "not_found" || !strings.Contains(a.Error.Message, "its data is kept on disk main-data") {
 		t.Errorf("start: %v %s", err, out)
 	}
 	out, _, err = m.run("doctor")
-	if err == nil || !strings.Contains(out, "the VM is gone: ") || !strings.Contains(out, "do not destroy the box if you need its data") || strings.Contains(out, "hermes-box stop") {
+	if err == nil || !strings.Contains(out, "is gone; its data is kept on disk main-data") || !strings.Contains(out, "deletes it with all its data") || strings.Contains(out, "hermes-box stop") {
 		t.Errorf("doctor: %v %s", err, out)
 	}
 	m.must("stop", "--quiet")

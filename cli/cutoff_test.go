@@ -94,10 +94,10 @@ func TestDestroyAfterAKilledCreate(t *testing.T) {
 		m := newMachine(t)
 		m.killedCreate(step)
 		out, stderr, err := m.run("destroy", "--force")
-		if err != nil || !strings.Contains(out, "what an interrupted create of box main had left is gone") || !strings.Contains(stderr, "! removed") {
+		if err != nil || !strings.Contains(out, "removed what an interrupted create of box main had left") || !strings.Contains(stderr, "! removed") {
 			t.Errorf("killed after %s: %v\n%s%s", step, err, out, stderr)
 		}
-		if step == "boot" && !strings.Contains(out, "of artifacts; rm -rf ") {
+		if step == "boot" && !strings.Contains(out, "of artifacts are kept for the next create; to remove them: rm -rf ") {
 			t.Errorf("it does not say what is kept: %s", out)
 		}
 		if left := m.left(); len(left) != 0 {
@@ -195,7 +195,7 @@ func TestStatusOfAStoppedBox(t *testing.T) {
 	}
 	out, _, err = m.run("status", "--json")
 	st := decode[ops.Status](t, out).Result
-	if err != nil || st.Guest == nil || st.Guest.DataUUID != "u" || len(st.Components) != 1 || st.Components[0].Previous != "0.9.0" || st.Components[0].Said != "healthy" || st.Ports.Executor == 0 {
+	if err != nil || st.Guest == nil || st.Guest.DataUUID != "u" || len(st.Components) != 1 || st.Components[0].Previous != "0.9.0" || st.Components[0].Last != "healthy" || st.Ports.Executor == 0 {
 		t.Errorf("%v %s", err, out)
 	}
 	if strings.Contains(out, "schema: 1") || strings.Count(out, "codex") != 1 {
@@ -262,5 +262,32 @@ func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
 	m.must("destroy", "--force", "--quiet")
 	if left := m.left(); len(left) != 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// After a start, a stop or a destroy that was killed, status names the verb and the step, and no process that is gone. What
+// runs under the next command is told with its pid.
+func TestKilledOperationIsTold(t *testing.T) {
+	m := newMachine(t)
+	m.makeBox()
+	m.must("stop", "--quiet")
+	for _, c := range []struct{ before, step, args, repair string }{
+		{"", "boot", "start", "hermes-box start"},
+		{"start", "quiesce", "stop", "hermes-box stop"},
+		{"start", "vm", "destroy --force", "hermes-box destroy --force ends it"},
+	} {
+		if c.before != "" {
+			m.must(c.before, "--quiet")
+		}
+		args := strings.Fields(c.args)
+		m.killed(c.step, args...)
+		u := decode[ops.Status](t, m.must("status", "--json")).Result.Underway
+		if u == nil || u.Running || u.PID != 0 || u.Operation != args[0] || u.Step != c.step || u.Repair != c.repair {
+			t.Errorf("%s killed at %s: %+v", c.args, c.step, u)
+		}
+		out := m.must("status")
+		if !strings.Contains(out, args[0]+" was cut off, at "+c.step) || strings.Contains(out, "not made yet") {
+			t.Errorf("%s killed at %s:\n%s", c.args, c.step, out)
+		}
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// dashboardFlags are those of hermes-box without a verb.
+// dashboardFlags adds the flags of hermes-box without a verb.
 func dashboardFlags(flags *pflag.FlagSet) {
-	flags.StringArray("mirror", nil, "directory or base URL to ask first for artifacts, when the dashboard makes the box")
+	flags.StringArray("mirror", nil, "directory or base URL to ask first for artifacts, if the dashboard creates the box")
 }
 
-// alone is what hermes-box does without a verb: on a terminal the dashboard, else the status as text.
+// alone runs hermes-box without a verb: the dashboard on a terminal, else the status as text.
 func (a *app) alone(cmd *cobra.Command) error {
 	in, inOK := a.stdin.(*os.File)
 	out, outOK := a.stdout.(*os.File)
@@ -48,7 +48,7 @@ func (a *app) alone(cmd *cobra.Command) error {
 		return err
 	}
 	h.Mirrors = append(mirrors, h.Mirrors...)
-	a.quiet = true // what is said of signals would be drawn over the screen
+	a.quiet = true // notes would be drawn over the screen
 	look := tui.Options{In: in, Out: out, Errors: a.errs, Color: a.color, Theme: theme, ASCII: a.ascii, Typed: a.typed, SignIn: a.signIn}
 	if os.Getenv("SSH_CONNECTION") == "" {
 		look.Browse = browse
@@ -59,8 +59,7 @@ func (a *app) alone(cmd *cobra.Command) error {
 	return tui.Run(cmd.Context(), tui.On(h, a.configPath), look)
 }
 
-// signIn hands this terminal to login, or to one step of it, as a program of its own: what a person types there, an
-// interruption too, is for that alone.
+// signIn runs login, or one step of it, as a program of its own on this terminal, so that it gets all keys, ctrl-c too.
 func (a *app) signIn(ctx context.Context, step string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -83,19 +82,19 @@ func (a *app) signIn(ctx context.Context, step string) error {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Args[0] = os.Args[0]
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stdout
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it gives the terminal back
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it restores the terminal
 	c.WaitDelay = 2 * time.Second
 	a.lent.Store(true)
 	defer a.lent.Store(false)
 	return terminal.RunOnTerminal(c)
 }
 
-// browse has the browser of this machine show an address.
+// browse opens an address in the browser of this machine.
 func browse(url string) error {
 	c := exec.Command(opener(), url)
 	if err := c.Start(); err != nil {
 		return err
 	}
-	go c.Wait() // some stay as long as the browser does
+	go c.Wait() // some run as long as the browser
 	return nil
 }

@@ -46,7 +46,7 @@ func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
 		d := m.dashboard("▸ node")
 		d.Signal(s)
 		ends(t, d, exitInterrupted)
-		if out := d.Output(); strings.Contains(out, "stopping safely") {
+		if out := d.Output(); strings.Contains(out, "interrupt again to stop at once") {
 			t.Errorf("%v: something is written over the screen: %q", s, out)
 		}
 	}

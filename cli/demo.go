@@ -12,13 +12,13 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// openDemo makes the demo or finds it, and this process works on it from then on.
+// openDemo opens the demo, creates it if needed, and makes this process use it.
 func (a *app) openDemo() (*demo.Demo, error) {
 	if a.rehearsal != nil {
 		return a.rehearsal, nil
 	}
 	if a.configFlag != "" {
-		return nil, fault.New(fault.InvalidInput, "--demo and --config exclude each other: a demo has a config of its own").Hint("leave --config out")
+		return nil, fault.New(fault.InvalidInput, "--demo and --config exclude each other, since the demo has a config of its own").Hint("leave out --config")
 	}
 	if dir := os.Getenv(demo.DirVariable); dir != "" {
 		if err := absolute(demo.DirVariable, dir); err != nil {
@@ -40,7 +40,7 @@ func (a *app) openDemo() (*demo.Demo, error) {
 	return d, d.Use()
 }
 
-// demoHost is the machine of the demo. Nothing but where its home is makes it different from any other.
+// demoHost returns the host of the demo. Only its home and its limactl differ from any other.
 func (a *app) demoHost() (*ops.Host, error) {
 	d, err := a.openDemo()
 	if err != nil {
@@ -55,17 +55,17 @@ func (a *app) demoHost() (*ops.Host, error) {
 	}, nil
 }
 
-// firstDemo makes the box of a demo where there is none yet.
+// firstDemo creates the box of the demo if there is none yet.
 func (a *app) firstDemo(ctx context.Context) error {
 	b, err := a.openBox()
 	if err != nil || b.Record != nil {
 		return err
 	}
-	a.note("demo: no VM is made, and nothing outside of " + a.rehearsal.Dir)
+	a.note("demo: without a VM; all files are in " + a.rehearsal.Dir)
 	sink, end := a.sink()
 	_, err = b.Do(ctx, "create", false, sink)
 	end()
-	if fault.CodeOf(err) == fault.Busy { // somebody else makes it: this one looks on
+	if fault.CodeOf(err) == fault.Busy { // another process is creating it
 		return nil
 	}
 	return err

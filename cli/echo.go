@@ -2,8 +2,8 @@ package cli
 
 import "golang.org/x/sys/unix"
 
-// hidden stops a terminal from showing what is typed, before anything asks for it: what is pasted at once is not
-// shown either. The function it returns shows it again. On what is no terminal both do nothing.
+// hidden turns off the echo of a terminal, early enough that pasted text is not shown either. The function it returns turns
+// it on again. If fd is not a terminal, both do nothing.
 func hidden(fd int) (show func()) {
 	was, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/huh/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"hermes-box/tui/widget"
@@ -39,12 +41,12 @@ func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
 	}
 	// Left or answered, the program ends the same way: the form is wiped, and it swallows no key of the next one.
 	form.SubmitCmd, form.CancelCmd = tea.Quit, tea.Quit
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out.Writer), tea.WithoutSignalHandler(), // signals end ctx
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out.Writer), tea.WithoutSignalHandler(), // signals cancel ctx
 		tea.WithFilter(sizeUnasked)}
 	if !a.colored(out) {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	_, err := tea.NewProgram(asked{form.WithTheme(huh.ThemeFunc(theme)), question, out.ascii}, options...).Run()
+	_, err := tea.NewProgram(&asked{Form: form.WithTheme(huh.ThemeFunc(theme)), question: question, ascii: out.ascii}, options...).Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -63,27 +65,49 @@ func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// asked is a form of one question as a program of its own.
+// asked is a program with a form of one question, in a panel like those of the dashboard.
 type asked struct {
 	*huh.Form
 	question huh.Field
 	ascii    bool
+	w, h     int
 }
 
-func (f asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if _, ok := msg.(tea.WindowSizeMsg); ok {
+// What a panel takes of the window: its sides with a blank each, and above and below its edges and the line of keys.
+const panelSides, panelEdges = 4, 3
+
+func (f *asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if size, ok := msg.(tea.WindowSizeMsg); ok {
+		f.w, f.h = size.Width, size.Height
 		f.question.WithHeight(0) // else it would stay low in a window that has grown again
+		msg = tea.WindowSizeMsg{Width: max(1, f.w-panelSides), Height: max(1, f.h-panelEdges)}
 	}
 	_, cmd := f.Form.Update(msg)
 	return f, cmd
 }
 
-func (f asked) View() tea.View {
+func (f *asked) View() tea.View {
 	text := f.Form.View()
+	if text != "" && f.w > 0 { // empty: it is done, and is wiped
+		text = f.panel(text)
+	}
 	if f.ascii {
 		text = widget.ToASCII(text)
 	}
 	return tea.NewView(text)
+}
+
+// panel frames a form; its last line, the keys, goes below the frame.
+func (f *asked) panel(text string) string {
+	lines := strings.Split(text, "\n")
+	keys := lines[len(lines)-1]
+	body := lines[:len(lines)-1]
+	for len(body) > 0 && strings.TrimSpace(ansi.Strip(body[len(body)-1])) == "" {
+		body = body[:len(body)-1]
+	}
+	t := widget.NewTheme("")
+	out := t.Panel(t.Title.Render("sign in"), f.w, min(len(body)+2, max(1, f.h-1)), body)
+	return strings.Join(append(out, ansi.Truncate(keys, f.w, "")), "\n")
 }
 
 // askInLines asks in plain lines.
@@ -91,8 +115,8 @@ func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field
 	in := &watched{Reader: a.stdin}
 	form.WithAccessible(true).WithTheme(huh.ThemeFunc(huh.ThemeBase)).WithInput(in)
 	show := func() {}
-	if secret, ok := question.(*huh.Input); ok { // nothing else is typed here
-		// The form is not to hide it: it would do so again after the terminal has been given back.
+	if secret, ok := question.(*huh.Input); ok { // the only text that is typed here
+		// The form must not turn off the echo: it would do so again after the terminal was restored.
 		show = hidden(in.fd())
 		secret.EchoMode(huh.EchoModeNormal)
 	}
@@ -105,12 +129,12 @@ func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field
 			err = errLeft
 		}
 		return err
-	case <-ctx.Done(): // a read from a terminal cannot be ended; it goes with the process
+	case <-ctx.Done(): // a read from a terminal cannot be canceled; it ends with the process
 		return ctx.Err()
 	}
 }
 
-// wrapped breaks lines for a terminal, within what a form leaves of its width.
+// wrapped breaks lines for the width of a form on a terminal.
 func wrapped(text string, out io.Writer) string {
 	width := 80
 	if f, ok := out.(interface{ Fd() uintptr }); ok {
@@ -147,7 +171,7 @@ func (w *watched) fd() int {
 func theme(dark bool) *huh.Styles {
 	s := huh.ThemeBase(dark)
 	f := &s.Focused
-	f.Base = f.Base.BorderForeground(lipgloss.BrightBlack)
+	f.Base = lipgloss.NewStyle() // it is in a panel
 	f.Title = f.Title.Bold(true)
 	f.SelectSelector = f.SelectSelector.Foreground(lipgloss.Cyan).SetString("▸ ")
 	f.SelectedOption = f.SelectedOption.Bold(true)

@@ -64,7 +64,7 @@ func (a *app) create() *cobra.Command {
 func (a *app) start() *cobra.Command {
 	return operation(a, "start", func(p *printer, b *ops.Box, run *ops.Run) {
 		if run.Already {
-			p.line("box %s runs already and is healthy", p.bold(b.Name()))
+			p.line("box %s is already running and healthy", p.bold(b.Name()))
 		} else {
 			p.done("start", b)
 		}
@@ -75,7 +75,7 @@ func (a *app) start() *cobra.Command {
 func (a *app) stop() *cobra.Command {
 	return operation(a, "stop", func(p *printer, b *ops.Box, run *ops.Run) {
 		if run.Already {
-			p.line("box %s is stopped already", p.bold(b.Name()))
+			p.line("box %s is already stopped", p.bold(b.Name()))
 		} else {
 			p.done("stop", b)
 		}
@@ -92,19 +92,19 @@ func (a *app) restart() *cobra.Command {
 func (a *app) destroy() *cobra.Command {
 	return operation(a, "destroy", func(p *printer, b *ops.Box, gone *ops.Destroyed) {
 		if gone.Unfinished {
-			p.line("%s what an interrupted create of box %s had left is gone", p.green("✓"), p.bold(b.Name()))
+			p.line("%s removed what an interrupted create of box %s had left", p.green("✓"), p.bold(b.Name()))
 		} else {
-			p.line("%s box %s is gone", p.green("✓"), p.bold(b.Name()))
+			p.line("%s box %s is removed", p.green("✓"), p.bold(b.Name()))
 		}
 		if gone.CacheBytes > 0 {
-			p.line("kept for the next create: %s of artifacts; rm -rf %s frees them", humanize.IBytes(uint64(gone.CacheBytes)), shellescape.Quote(gone.Cache))
+			p.line("%s of artifacts are kept for the next create; to remove them: rm -rf %s", humanize.IBytes(uint64(gone.CacheBytes)), shellescape.Quote(gone.Cache))
 		}
 	})
 }
 
 func drift(p *printer, all []ops.Drifted) {
 	for _, d := range all {
-		p.line("%s %s drifts: %s is applied, %s is wanted (%s)", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To), d.Reason)
+		p.line("%s %s: %s is applied, %s is desired (%s)", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To), d.Reason)
 	}
 }
 

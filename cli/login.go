@@ -26,10 +26,10 @@ func (a *app) login() *cobra.Command {
 		Use: "login [" + strings.Join(ops.SignInIDs(), "|") + "]", GroupID: "work", Args: cobra.MaximumNArgs(1), ValidArgs: ops.SignInIDs(),
 		Short: "sign in to the agents, step by step",
 		Long: `Sign in to the agents in the box, step by step and in any order. Each step says what it is for and which command it
-runs, hands this terminal to that command in the box, and is looked at again when it comes back. What is done is asked
-in the box each time and never remembered: leave whenever you like and come back any day.
+runs, runs that command in the box on this terminal, and is checked again afterwards. The box is asked each time and
+nothing is remembered: leave at any time and come back later.
 
-With a step's name that step alone is run. With --json, or without a terminal, the steps are printed.
+With the name of a step only that step is run. With --json, or without a terminal, the steps are printed.
 ACCESSIBLE=1 asks line by line, for screen readers.`,
 		Example: "  hermes-box login\n  hermes-box login codex\n  hermes-box login --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,7 +100,7 @@ func signInsText(p *printer, s signIns) {
 	}
 }
 
-// signInLine is a step in one line: glyph, title and word, of which none is needed alone.
+// signInLine is a step in one line: glyph, title and word.
 func signInLine(s style, step ops.SignIn) string {
 	glyph, word := s.yellow("◦"), "to do"
 	if step.Done {
@@ -194,7 +194,7 @@ func (a *app) runSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error 
 	return err
 }
 
-// browse opens an address in the browser, where there is one to open.
+// browse opens an address in a local browser, if there is one.
 func (a *app) browse(url string) {
 	if os.Getenv("SSH_CONNECTION") != "" {
 		return

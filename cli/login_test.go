@@ -74,7 +74,7 @@ func TestLoginRefuses(t *testing.T) {
 		{"login claude", 2, "hint: run it in one: hermes-box exec -t -- claude auth login"},
 		{"login token", 2, "hint: hermes-box setup executor --token-stdin"},
 		{"setup executor", 2, "hint: hermes-box setup executor --token-stdin"},
-		{"setup", 2, "setup: something is missing"},
+		{"setup", 2, "setup: an argument is missing"},
 		{"setup hermes", 2, "hint: hermes-box setup executor"},
 	} {
 		out, stderr, err := m.run(strings.Fields(c.args)...)

@@ -106,7 +106,7 @@ func whileRead(ctx context.Context, out io.Writer) context.Context {
 	}
 	ctx, gone := context.WithCancelCause(ctx)
 	fd := int32(f.Fd())
-	go func() { // it goes with the process
+	go func() { // until the process ends
 		for {
 			poll := []unix.PollFd{{Fd: fd}}
 			n, err := unix.Poll(poll, -1)
@@ -145,7 +145,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush renders a last line that has no end.
+// flush renders a last line without a line end.
 func (w *lineWriter) flush() error {
 	if len(w.rest) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (w *lineWriter) flush() error {
 	return err
 }
 
-// eventText is one event of an operation; what cannot be read is shown as it is.
+// eventText renders one event of an operation; a line that is not one is shown as it is.
 func eventText(s style, line []byte) string {
 	var e ops.Event
 	if json.Unmarshal(line, &e) != nil || e.Kind == "" {
@@ -195,7 +195,7 @@ func eventText(s style, line []byte) string {
 	return fmt.Sprintf("%s  %-8s %-10s %s", s.dim(e.Time.Local().Format(time.DateTime)), e.Operation, e.Step, hang(what))
 }
 
-// commandText is one run of limactl or ssh.
+// commandText renders one run of limactl or ssh.
 func commandText(s style, line []byte) string {
 	var c ops.LoggedCommand
 	if json.Unmarshal(line, &c) != nil || c.Command == "" {
@@ -217,7 +217,7 @@ func commandText(s style, line []byte) string {
 	return text
 }
 
-// hang indents the lines after the first.
+// hang indents all lines but the first.
 func hang(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+strings.Repeat(" ", 10))
 }

@@ -17,46 +17,46 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// manual is what the main page tells beside what cobra makes of the flags: in the markup that cobra takes.
+// manual is the part of the main page that cobra does not generate, in the markup that cobra takes.
 const manual = `# FILES
 *hermes-box.yaml*
-:   what you want: the name of the box, its size, its ports. Chosen by **--config**, then **HERMES_BOX_CONFIG**, then the
-    current directory.
+:   describes the box: its name, size and ports. Chosen by **--config**, then **HERMES_BOX_CONFIG**, then the current
+    directory.
 
 *hermes-box.lock*
-:   beside it: everything that is ever installed, pinned by digest. Without it **create** refuses.
+:   in the same directory: all software to install, pinned by digest. Without it **create** refuses.
 
 *~/.hermes-box*
-:   what this machine knows: the record of each box, downloaded software, logs, and a LIMA_HOME of its own.
+:   the state directory: the record of each box, downloaded software, logs, and a LIMA_HOME of its own.
 
 # ENVIRONMENT
 **HERMES_BOX_CONFIG**
-:   the config that is worked on.
+:   path of the config.
 
 **HERMES_BOX_HOME**
-:   instead of *~/.hermes-box*.
+:   the state directory instead of *~/.hermes-box*; an absolute path.
 
 **HERMES_BOX_LIMACTL**
-:   the limactl to run, instead of the one found in PATH.
+:   the limactl to run instead of the one in PATH.
 
 **HERMES_BOX_THEME**
 :   the colours of the dashboard: ansi (those of the terminal), dark or light.
 
 **NO_COLOR**
-:   no colours.
+:   if set, no colours.
 
 **ACCESSIBLE**
 :   for screen readers: text instead of the dashboard, questions line by line. So does TERM=dumb.
 
 **HERMES_BOX_DEMO_DIR**, **HERMES_BOX_DEMO_PACE**, **HERMES_BOX_DEMO_FAULTS**
-:   of **--demo**: where it is, a factor for how long things take, what goes wrong.
+:   for **--demo**: its directory, a factor for durations, and faults to simulate.
 
 # EXIT STATUS
 **0**
 :   done, or nothing to do.
 
 **1**
-:   failed. **doctor**: a check failed or could not be made.
+:   failed. **doctor**: a check failed or could not be run.
 
 **2**
 :   wrong command, flag, config or lock.
@@ -65,17 +65,17 @@ const manual = `# FILES
 :   interrupted.
 
 **141**
-:   nobody reads the output any more.
+:   the reader of the output has closed it. What the command does to the box is done.
 
-**ssh** and **exec** pass on the status of what was run in the box.
+**ssh** and **exec** exit with the status of the command in the box.
 `
 
 func (a *app) man() *cobra.Command {
 	return &cobra.Command{
 		Use: "man [VERB|DIR]", Args: cobra.MaximumNArgs(1),
 		Short: "show the man page or that of a verb, or write all of them into a directory",
-		Long: `Show the man page, or that of a verb: on a terminal as man shows it, else as its source. With the name of a
-directory all pages are written into it.`,
+		Long: `Show the man page of hermes-box or of a verb: formatted on a terminal, else as its source. With the name of a
+directory it writes all pages there.`,
 		Example:     "  hermes-box man\n  hermes-box man create\n  hermes-box man /usr/local/share/man/man1",
 		Annotations: map[string]string{rawOutput: "yes", anyBox: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -105,12 +105,12 @@ directory all pages are written into it.`,
 			if err := showPage(cmd.Context(), roff.Bytes(), a.stdout); err == nil || cmd.Context().Err() != nil {
 				return cmd.Context().Err()
 			}
-			return shown.Help() // no man is here that can show it
+			return shown.Help() // this machine has no man
 		},
 	}
 }
 
-// writePage writes the page of a command in the language of man.
+// writePage writes the man page of a command.
 func writePage(w io.Writer, cmd *cobra.Command) error {
 	page := *cmd
 	page.DisableAutoGenTag = true
@@ -121,7 +121,7 @@ func writePage(w io.Writer, cmd *cobra.Command) error {
 	return doc.GenMan(&page, &doc.GenManHeader{Title: title, Section: "1", Source: "hermes-box " + Version}, w)
 }
 
-// verbLines is a section with a line on each verb.
+// verbLines returns a section with a line for each verb.
 func verbLines(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# COMMANDS\n")
@@ -134,7 +134,7 @@ func verbLines(root *cobra.Command) string {
 	return b.String()
 }
 
-// writePages writes the page of a command and those of all below it into a directory.
+// writePages writes the pages of a command and of all its subcommands into a directory.
 func writePages(cmd *cobra.Command, dir string) error {
 	for _, verb := range cmd.Commands() {
 		if verb.IsAvailableCommand() {
@@ -150,7 +150,7 @@ func writePages(cmd *cobra.Command, dir string) error {
 	return os.WriteFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"), page.Bytes(), 0o644)
 }
 
-// showPage has man show a page, in the pager that the person has.
+// showPage runs man to show a page in the user's pager.
 func showPage(ctx context.Context, roff []byte, out io.Writer) error {
 	c := exec.CommandContext(ctx, "man", "-l", "-")
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(roff), out, io.Discard

@@ -30,7 +30,7 @@ type problem struct {
 	Details  map[string]any `json:"details"`
 }
 
-// result prints what a command achieved: as JSON, or by text.
+// result prints the result of a command: as JSON, or as text prints it.
 func (a *app) result(command string, v any, text func(p *printer)) error {
 	sanitize.Value(&v)
 	if a.json {
@@ -44,7 +44,7 @@ func (a *app) result(command string, v any, text func(p *printer)) error {
 }
 
 func (a *app) printError(command string, err error) {
-	if a.json || a.events { // with --events alone stderr stays NDJSON to its last line
+	if a.json || a.events { // with --events stderr is NDJSON to its last line
 		details := fault.DetailsOf(err)
 		if details == nil {
 			details = map[string]any{}
@@ -68,14 +68,14 @@ func (a *app) printError(command string, err error) {
 	}
 }
 
-// note tells the person something that is neither result nor error.
+// note prints a line that is neither result nor error.
 func (a *app) note(line string) {
 	if !a.quiet && !a.events {
 		fmt.Fprintln(a.errs, a.shown(line))
 	}
 }
 
-// sink is where the events of an operation go, and a function to call when it is over.
+// sink returns where the events of an operation go, and a function to call at its end.
 func (a *app) sink() (ops.Sink, func()) {
 	a.changes.Store(true)
 	switch {
@@ -89,17 +89,16 @@ func (a *app) sink() (ops.Sink, func()) {
 	return func(e ops.Event) { p.event(a.shownEvent(e)) }, p.close
 }
 
-// shownEvent returns an event with its text as it can be shown.
+// shownEvent returns an event with its texts for printing.
 func (a *app) shownEvent(e ops.Event) ops.Event {
 	e.Title, e.Line, e.Error = sanitize.Text(e.Title), a.shown(e.Line), a.shown(e.Error)
 	return e
 }
 
-// shown returns a text that others may have written as it can be shown: harmless to a terminal, its commands as they are
-// to be typed here.
+// shown returns a text from elsewhere for printing: sanitized, with commands of this program completed by typed.
 func (a *app) shown(text string) string { return a.typed(sanitize.Text(text)) }
 
-// meanwhile shows on a terminal what takes a moment, until the function that it gives is called.
+// meanwhile shows a line on a terminal until the function that it returns is called.
 func (a *app) meanwhile(what string) (over func()) {
 	if a.quiet || a.events || accessible() || !isTerminal(a.errs) {
 		return func() {}
@@ -123,7 +122,7 @@ func isTerminal(f any) bool {
 	return ok && term.IsTerminal(int(fd.Fd()))
 }
 
-// printer collects lines of text.
+// printer collects the lines of a result.
 type printer struct {
 	strings.Builder
 	style
@@ -133,7 +132,7 @@ func (p *printer) line(format string, args ...any) { fmt.Fprintf(p, format+"\n",
 
 func indent(s string) string { return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") }
 
-// style colours words with the terminal's own palette; without colour it leaves them as they are.
+// style colours text with the terminal's own palette, or not at all.
 type style struct{ on bool }
 
 func (s style) paint(code, text string) string {

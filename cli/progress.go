@@ -14,11 +14,11 @@ import (
 	"hermes-box/tui"
 )
 
-// heartbeat is how long a log may stay silent while something is under way.
+// heartbeat is how long the output may be silent while a step runs.
 const heartbeat = 30 * time.Second
 
-// progress draws the event stream as text: one line for each step that ends and, on a terminal, one more that
-// is redrawn and tells what runs now. Without a terminal there is a line a step and a heartbeat.
+// progress prints the events of an operation: a line for each step that ends and, on a terminal, a line that is redrawn and
+// says what runs now. Without a terminal there is a heartbeat instead.
 type progress struct {
 	out   io.Writer
 	style style
@@ -26,7 +26,7 @@ type progress struct {
 
 	mu      sync.Mutex
 	running map[string]*running
-	drawn   bool // the live line is on the screen
+	drawn   bool // the redrawn line is on the screen
 	last    time.Time
 	stop    chan struct{}
 	ended   sync.WaitGroup
@@ -64,7 +64,7 @@ func (p *progress) tick() {
 	}
 }
 
-// close takes the live line away.
+// close removes the redrawn line.
 func (p *progress) close() {
 	close(p.stop)
 	p.ended.Wait()
@@ -86,7 +86,7 @@ func (p *progress) event(e ops.Event) {
 	case ops.Phase:
 		if r := p.running[e.Step]; r != nil {
 			r.phases.Follow(e)
-			r.done, r.total = 0, 0 // of the phase before
+			r.done, r.total = 0, 0 // they were of the phase before
 		}
 		if e.Component != "" && !p.live {
 			p.print(p.style.dim(fmt.Sprintf("    %s %s: %s", e.Component, e.Phase, tui.SignOf(e.State).Word)))
@@ -146,7 +146,7 @@ func (p *progress) draw() {
 	p.drawn = true
 }
 
-// now tells what runs, the oldest first.
+// now says what runs, the oldest first.
 func (p *progress) now() string {
 	all := make([]*running, 0, len(p.running))
 	for _, r := range p.running {
@@ -167,7 +167,7 @@ func (p *progress) now() string {
 	return strings.Join(parts, " · ")
 }
 
-// seconds writes a duration; one below zero is none.
+// seconds formats a duration in seconds; a negative one is 0.
 func seconds(s float64) string {
 	s = max(s, 0)
 	if s < 60 {

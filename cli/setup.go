@@ -19,11 +19,11 @@ func (a *app) setup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "setup executor", GroupID: "work", Args: cobra.ExactArgs(1), ValidArgs: []string{"executor"},
 		Short: "give Hermes the token of Executor",
-		Long: `Give Hermes the token of Executor. The token is asked for unseen, or read from stdin with --token-stdin.
+		Long: `Give Hermes the token of Executor. The token is asked for without echo, or read from stdin with --token-stdin.
 
-It first proves itself: Executor must take it and offer exactly the tools execute and resume. Then it goes into Hermes's
-own environment file in the box, Hermes is restarted, and Hermes must find the same tools. If anything fails, Hermes is
-as it was. Run again with the same token it changes nothing.`,
+It is tried first: Executor must accept it and offer exactly the tools execute and resume. Then it is stored in Hermes's
+environment file in the box, Hermes is restarted and must find the same tools. If that fails, Hermes stays as it was.
+Running it again with the same token changes nothing.`,
 		Example: "  hermes-box setup executor\n  " + ops.ShowToken + " | hermes-box setup executor --token-stdin",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(cmd, "service", args[0], []string{"executor"}); err != nil {
@@ -52,13 +52,13 @@ as it was. Run again with the same token it changes nothing.`,
 
 func setupText(p *printer, done *ops.ExecutorSetup) {
 	if done.Already {
-		p.line("Hermes has this token already and uses Executor: %s", strings.Join(done.Tools, ", "))
+		p.line("Hermes already has this token and uses Executor: %s", strings.Join(done.Tools, ", "))
 		return
 	}
 	p.line("%s Hermes uses Executor: %s", p.green("✓"), strings.Join(done.Tools, ", "))
 }
 
-// maxToken is far above any token.
+// maxToken is longer than any token.
 const maxToken = 16 << 10
 
 // token reads a token from stdin, or asks for it on the terminal without showing it.
@@ -67,7 +67,7 @@ func (a *app) token(ctx context.Context, stdin bool) (string, error) {
 		return a.askToken(ctx)
 	}
 	if !stdin {
-		return "", fault.New(fault.InvalidInput, "setup executor asks for a token, and there is no terminal").
+		return "", fault.New(fault.InvalidInput, "setup executor needs a terminal to ask for the token").
 			Hint("hermes-box setup executor --token-stdin <FILE")
 	}
 	text, err := io.ReadAll(io.LimitReader(a.stdin, maxToken))
@@ -77,7 +77,7 @@ func (a *app) token(ctx context.Context, stdin bool) (string, error) {
 	return bareToken(string(text)), nil
 }
 
-// askToken is the question for the token of Executor.
+// askToken asks for the token of Executor.
 func (a *app) askToken(ctx context.Context) (string, error) {
 	var text string
 	question := huh.NewInput().Title("Executor's token").Prompt("").EchoMode(huh.EchoModeNone).Value(&text).
@@ -100,7 +100,7 @@ func (a *app) askToken(ctx context.Context) (string, error) {
 	return bareToken(text), nil
 }
 
-// bareToken takes a token out of how it may be shown: a line NAME=token of an environment file, or a header.
+// bareToken returns the token in a line NAME=token of an environment file or in a header.
 func bareToken(text string) string {
 	text = strings.TrimSpace(text)
 	for _, prefix := range []string{"EXECUTOR_AUTH_TOKEN=", "Authorization: ", "Bearer "} {

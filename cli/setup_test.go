@@ -47,7 +47,7 @@ func TestSetupExecutor(t *testing.T) {
 		t.Errorf("config.yaml: %s", config)
 	}
 	out, stderr, status = m.setup(m.token, "--token-stdin")
-	if status != 0 || out != "Hermes has this token already and uses Executor: execute, resume\n" {
+	if status != 0 || out != "Hermes already has this token and uses Executor: execute, resume\n" {
 		t.Errorf("again: %d\n%s%s", status, out, stderr)
 	}
 	if out, _, err := m.run("login", "--json", "token"); err != nil || !strings.Contains(out, `"done":true`) {

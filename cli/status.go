@@ -17,7 +17,7 @@ func (a *app) status() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", GroupID: "look", Args: cobra.NoArgs,
 		Short: "show the box and its components",
-		Long:  "Show the box and its components: one round trip into a running box; a box that is off is shown as it was\nlast seen.",
+		Long:  "Show the box and its components, by one round trip into a running box. A box that is off is shown as it was\nlast seen.",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
 	}
 }
@@ -56,18 +56,28 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	if st.Seen != nil {
 		p.line("%s", p.dim("as last seen "+ago(*st.Seen, now)+":"))
 	}
-	if st.State == "absent" && st.Guest == nil && st.Underway == nil {
-		p.line("hermes-box create makes it")
+	if st.State == "absent" && st.Underway == nil {
+		p.line("to create it: hermes-box create")
 	}
 	for _, c := range st.Components {
 		version := c.Applied
 		if c.Desired != "" && c.Desired != c.Applied {
 			version += " → " + c.Desired
 		}
-		p.line("  %-9s %-24s %s%s", c.Name, version, p.state(c.State), detail(c.Detail))
+		state := p.state(c.State)
+		if c.State == ops.NotAsked && c.Last != "" {
+			state += p.dim(" (was " + tui.SignOf(c.Last).Word + ")")
+		}
+		if c.Drift != "" {
+			state += "  " + p.state("drifted")
+			if version == c.Applied { // the versions are the same: say what differs
+				state += " (" + c.Drift + ")"
+			}
+		}
+		p.line("  %-9s %-24s %s%s", c.Name, version, state, detail(c.Detail))
 	}
 	for _, d := range st.Platform {
-		p.line("%s %s drifts: %s → %s", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To))
+		p.line("%s %s: %s is applied, %s is desired", p.yellow("!"), d.Name, orNone(d.From), orNone(d.To))
 	}
 	if g := st.Guest; g != nil && st.Live {
 		p.line("  memory %s   root %s   data %s   load %.2f", usage(g.Memory), usage(g.Root), usage(g.Data), g.Load)
@@ -90,8 +100,8 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	}
 }
 
-// portMatters tells whether the problem of a port is news: of a box that is off only one that the next start would have,
-// of one that comes up none that the components tell already.
+// portMatters reports whether to show the problem of a port: for a box that is off only one that the next start would have,
+// and nothing that the components already say.
 func portMatters(st *ops.Status, port ops.Port) bool {
 	switch port.State {
 	case ops.PortTaken:
@@ -104,7 +114,7 @@ func portMatters(st *ops.Status, port ops.Port) bool {
 	return false
 }
 
-// components is the list at the end of create.
+// components prints the components after create.
 func components(p *printer, s *protocol.Status) {
 	if s == nil {
 		return
@@ -114,7 +124,7 @@ func components(p *printer, s *protocol.Status) {
 	}
 }
 
-// state is the sign of a state in its colour, the same as on the dashboard.
+// state returns the sign of a state in its colour, as on the dashboard.
 func (s style) state(word string) string { return s.sign(tui.SignOf(word)) }
 
 func (s style) sign(sign widget.Sign) string {
@@ -133,7 +143,7 @@ func usage(u protocol.Usage) string {
 	return fmt.Sprintf("%.1f/%.1f GiB", float64(u.Used)/(1<<30), float64(u.Total)/(1<<30))
 }
 
-// ago says when something was seen. A time in the future is told as one: a clock has been set back since.
+// ago says how long ago something was seen. For a time in the future, after a clock was set back, it says the time.
 func ago(at, now time.Time) string {
 	if at.After(now.Add(time.Second)) {
 		return "at " + at.Local().Format(time.DateTime) + ", which this machine's clock has yet to reach"
@@ -141,7 +151,7 @@ func ago(at, now time.Time) string {
 	return age(now.Sub(at)) + " ago"
 }
 
-// age writes a duration in its two largest units; one below zero is none.
+// age formats a duration in its two largest units; a negative one is 0.
 func age(d time.Duration) string {
 	d = max(d, 0)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-// anyBox marks verbs that work on no box: their command lines need no --config and no --demo.
+// anyBox marks verbs that do not work on a box: their command lines need no --config and no --demo.
 const anyBox = "any-box"
 
 // boxCommands matches the command lines of this program in a text: "hermes-box VERB" for every verb that works on a box.

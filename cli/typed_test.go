@@ -107,7 +107,7 @@ func TestHintsArePasted(t *testing.T) {
 	command, _, _ := strings.Cut(a.Error.Recovery, " removes box")
 	sh := m.cmd("", "status")
 	sh.Path, sh.Args = "/bin/sh", []string{"sh", "-c", command}
-	if out, err := sh.CombinedOutput(); err != nil || !strings.Contains(string(out), "box beta is gone") {
+	if out, err := sh.CombinedOutput(); err != nil || !strings.Contains(string(out), "box beta is removed") {
 		t.Errorf("%s: %v: %s", command, err, out)
 	}
 	if out, stderr, err := m.run("status", "--json"); err != nil || strings.Contains(out, `"state":"absent"`) && !strings.Contains(out, "main") {

@@ -13,7 +13,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// otherWords are what people who know other tools type for a verb of ours. The table of operations may have more.
+// otherWords are names that verbs have in other tools.
 var otherWords = map[string][]string{
 	"create":  {"new", "init", "up"},
 	"start":   {"boot", "resume"},
@@ -27,7 +27,7 @@ var otherWords = map[string][]string{
 	"doctor":  {"check", "diagnose"},
 }
 
-// strict makes every word that cobra would let pass an error that says what may have been meant.
+// strict makes every unknown word an error that says what may have been meant; cobra accepts some of them.
 func strict(root *cobra.Command) {
 	root.Args = noSuchVerb
 	for _, cmd := range root.Commands() {
@@ -43,7 +43,7 @@ func strict(root *cobra.Command) {
 		switch cmd.Name() {
 		case "help":
 			cmd.Short = "explain a verb"
-			cmd.PersistentPreRun = nil // cobra's, which keeps that of root from being run
+			cmd.PersistentPreRun = nil // cobra's own would run instead of root's
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
 				topic, rest, err := root.Find(args)
 				if err == nil {
@@ -66,7 +66,7 @@ func strict(root *cobra.Command) {
 	}
 }
 
-// noSuchVerb refuses a word after a command that only takes subcommands.
+// noSuchVerb refuses a word that is not a subcommand of cmd.
 func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -79,7 +79,8 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fault.New(fault.InvalidInput, "there is no command %q", verb).Hint("%s", didYouMean(cmd, meant))
 }
 
-// meantVerb is the subcommand of cmd that a word was meant to be: one that other tools call so, or one spelt nearly so.
+// meantVerb returns the subcommand that a word was meant to be: its name in another tool, or a misspelling; "" if there is
+// none.
 func meantVerb(cmd *cobra.Command, word string) string {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -91,7 +92,7 @@ func meantVerb(cmd *cobra.Command, word string) string {
 	return spell.Nearest(word, names)
 }
 
-// oneOf refuses an argument that is none of words.
+// oneOf refuses an argument that is not one of words.
 func oneOf(cmd *cobra.Command, what, arg string, words []string) error {
 	if slices.Contains(words, arg) {
 		return nil
@@ -104,7 +105,7 @@ func oneOf(cmd *cobra.Command, what, arg string, words []string) error {
 	return err.Hint("%s %s", cmd.CommandPath(), strings.Join(words, "|"))
 }
 
-// inWords says what is wrong with the number of arguments.
+// inWords makes cobra's errors about the number of arguments readable.
 func inWords(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if check(cmd, args) == nil {
@@ -115,14 +116,14 @@ func inWords(check cobra.PositionalArgs) cobra.PositionalArgs {
 				return fault.New(fault.InvalidInput, "%s does not take %q", cmd.Name(), args[n]).Hint("%s --help", cmd.CommandPath())
 			}
 		}
-		return fault.New(fault.InvalidInput, "%s: something is missing", cmd.Name()).Hint("%s", cmd.UseLine())
+		return fault.New(fault.InvalidInput, "%s: an argument is missing", cmd.Name()).Hint("%s", cmd.UseLine())
 	}
 }
 
-// kinds are the types of flags, in words.
+// kinds describes the types of flags.
 var kinds = map[string]string{"int": "a whole number", "bool": "true or false"}
 
-// wrongFlag says which flag may have been meant, or what it takes.
+// wrongFlag says which flag may have been meant, or which values it accepts.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	meant := ""

@@ -18,11 +18,11 @@ func (a *app) ssh() *cobra.Command {
 	return &cobra.Command{
 		Use: "ssh", GroupID: "work", Args: cobra.NoArgs,
 		Short:       "attach this terminal to tmux session main in the box",
-		Long:        "Attach this terminal to tmux session main in the box, in /workspace. Detach with ctrl-b d: what runs\nthere goes on. The exit status is that of the session.",
+		Long:        "Attach this terminal to tmux session main in the box, in /workspace. Detach with ctrl-b d; programs\nthere keep running. The exit status is that of the session.",
 		Annotations: map[string]string{rawOutput: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !isTerminal(a.stdin) {
-				return fault.New(fault.InvalidInput, "ssh needs a terminal").Hint("hermes-box exec -- COMMAND runs one without")
+				return fault.New(fault.InvalidInput, "ssh needs a terminal").Hint("to run a command without one: hermes-box exec -- COMMAND")
 			}
 			b, err := a.openBox()
 			if err != nil {
@@ -49,7 +49,7 @@ stderr are passed through, and the exit status is that of the command.`,
 		Annotations: map[string]string{rawOutput: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tty && !isTerminal(a.stdin) {
-				return fault.New(fault.InvalidInput, "-t needs a terminal").Hint("leave -t out")
+				return fault.New(fault.InvalidInput, "-t needs a terminal").Hint("leave out -t")
 			}
 			b, err := a.openBox()
 			if err != nil {
@@ -64,7 +64,7 @@ stderr are passed through, and the exit status is that of the command.`,
 	return cmd
 }
 
-// passStatus makes the status of a session in the box to our own. One that was cut off does not say so by itself.
+// passStatus makes the status of a session in the box our own, and reports a lost connection.
 func (a *app) passStatus(ctx context.Context, b *ops.Box, err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() <= 0 {
@@ -102,12 +102,12 @@ func (a *app) open() *cobra.Command {
 				a.browse(url)
 			}
 			if service == "executor" {
-				a.note("it asks for a token; this shows it: " + ops.ShowToken)
+				a.note("it asks for a token, which this shows: " + ops.ShowToken)
 			}
 			return a.result("open", map[string]string{"url": url}, func(p *printer) { p.line("%s", url) })
 		},
 	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the address and open nothing")
+	cmd.Flags().BoolVar(&print, "print", false, "only print the address")
 	return cmd
 }
 

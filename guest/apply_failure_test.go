@@ -15,7 +15,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Every way a component can fail leaves everything as it was.
+// Whatever makes a component fail, everything is restored.
 func TestFailureIsUndone(t *testing.T) {
 	fail := func(effect string) func(*box, *protocol.Transaction) {
 		return func(b *box, _ *protocol.Transaction) {
@@ -48,7 +48,7 @@ func TestFailureIsUndone(t *testing.T) {
 		{"executor", "health", "health_failed", func(b *box, _ *protocol.Transaction) {
 			b.Machine = &sick{b.sys, "executor", "1.5.2", machine.Unit{Active: "activating", Sub: "auto-restart", Restart: 3}}
 		}},
-		{"uv", "health", "health_failed", func(b *box, _ *protocol.Transaction) { // hermes does not run on the new one
+		{"uv", "health", "health_failed", func(b *box, _ *protocol.Transaction) { // hermes does not run on the new release
 			fail("run hermes")(b, nil)
 		}},
 		{"claude", "smoke", "health_failed", func(_ *box, tx *protocol.Transaction) { tx.Components[0].Version = "2.1.9" }},
@@ -98,7 +98,7 @@ func TestFailureIsUndone(t *testing.T) {
 	}
 }
 
-// sick is a machine on which one version of one component does not come up.
+// sick is a machine on which one version of one component does not become healthy.
 type sick struct {
 	guest.Machine
 	component, version string
@@ -136,7 +136,7 @@ func TestHealthIsBounded(t *testing.T) {
 	b.whole(t, 1, nil)
 }
 
-// What is healthy but could not be recorded is not undone: the next recovery records it.
+// A component that is healthy but could not be recorded is not undone: the next recovery records it.
 func TestRecordThatFailsIsFinishedLater(t *testing.T) {
 	b := newFirst(t)
 	obstacle := b.Path("/var/lib/hermes-box/applied.json.new")

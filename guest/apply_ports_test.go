@@ -22,15 +22,15 @@ func TestMovedPortsReachTheService(t *testing.T) {
 	}
 }
 
-// The ports are recorded before anything else is done, so a run that fails after that has moved them, and no service:
-// the next one that comes to the service's turn does.
+// The ports are recorded first. If the apply then fails, the services still run with the old ports: the next apply that gets to
+// a service restarts it.
 func TestMovedPortsAreNotForgotten(t *testing.T) {
 	tx, _ := transaction(1)
 	tx.Ports.Executor = 5000
 	for name, first := range map[string]func(*box) error{
 		"a failed apply": func(b *box) error {
 			other, o := transaction(2, "claude")
-			other.Ports, other.Components[0].Version = tx.Ports, "2.1.9" // which it is not
+			other.Ports, other.Components[0].Version = tx.Ports, "2.1.9" // not the version of its artifacts
 			b.send(o)
 			if _, err := b.Apply(t.Context(), other); err == nil {
 				return errors.New("it did not fail")

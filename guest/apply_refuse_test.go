@@ -68,7 +68,7 @@ func TestOneAtATime(t *testing.T) {
 	must(t, os.MkdirAll(b.Path("/var/lib/hermes-box"), 0o755))
 	must(t, l.Lock())
 	defer l.Close()
-	// The services of a first apply pull the recovery unit in: it must neither wait nor undo.
+	// The services that a first apply starts require the recovery unit: it must neither wait nor undo anything.
 	r, err := b.Recover(context.Background())
 	if err != nil || r.Action != "none" || r.Detail == "" {
 		t.Errorf("%+v, %v", r, err)

@@ -81,7 +81,7 @@ func TestUpdateKeepsOnePrevious(t *testing.T) {
 		must(t, b.apply(generation))
 	}
 	b.whole(t, 3, map[string]string{"node": "24.17.2", "uv": "0.11.2", "claude": "2.1.2", "codex": "0.171.2", "hermes": "0.19.2", "executor": "1.5.2"})
-	// Back to the previous one without any object: it is on disk.
+	// The way back needs no objects: the previous release is on the disk.
 	tx, _ := transaction(2)
 	if _, err := b.Apply(context.Background(), tx); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestLostReleaseIsRepaired(t *testing.T) {
 	}
 }
 
-// What has lost its program is not applied any more, whatever the record says.
+// A release that has lost its program is installed again, whatever the record says.
 func TestLostProgramIsRepaired(t *testing.T) {
 	b := newFirst(t)
 	for _, program := range []string{"node/bin/node", "uv/bin/uv", "claude/bin/claude", "codex/bin/codex", "hermes/bin/hermes"} {
@@ -143,8 +143,8 @@ func TestLostProgramIsRepaired(t *testing.T) {
 	}
 }
 
-// What is applied already is proven all the same: a service that was stopped is started, and one that cannot work
-// fails the apply.
+// A component that is applied already is still checked: its service is started if it was stopped, and the apply fails if it
+// cannot become healthy.
 func TestAppliedIsProvenAgain(t *testing.T) {
 	for name, as := range map[string]machine.Unit{"stopped": {Active: "inactive"}, "failed": {Active: "failed", Result: "exit-code"}} {
 		b := newFirst(t)

@@ -14,7 +14,7 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// A fresh root over an old disk: rebuild.
+// A fresh root disk with an old data disk, as in a rebuild.
 func TestBootstrapOldDisk(t *testing.T) {
 	b := newRoot(t, machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
 	b.write("/data/home/agent/kept", "kept\n")
@@ -80,8 +80,8 @@ func TestBootstrapRefusesDisk(t *testing.T) {
 	}
 }
 
-// Ended at any durable step, or in the middle of the formatting, the next run finishes, and the disk gets one
-// filesystem with one UUID.
+// After a crash at any durable step, or in the middle of the formatting, the next run finishes, and the disk has one file
+// system with one UUID.
 func TestBootstrapCrash(t *testing.T) {
 	var steps int
 	b := newRoot(t, blankDisk)
@@ -117,8 +117,8 @@ func TestBootstrapCrash(t *testing.T) {
 			t.Errorf("after a crash at step %d (%s): %v", n, at, err)
 			continue
 		}
-		// What a power cut leaves of a formatting need not be whole, so it is made again, under the same UUID; once it
-		// is recorded, never.
+		// After a power cut the file system may be incomplete, so it is made again with the same UUID, but never after the
+		// UUID was recorded.
 		formats := append(b.formats(), next.formats()...)
 		if len(formats) == 2 && open && formats[0] == formats[1] {
 			again++
@@ -150,14 +150,14 @@ func TestBootstrapCrash(t *testing.T) {
 	}
 }
 
-// misformats is a machine whose mkfs makes another filesystem than it was told to.
+// misformats is a machine whose mkfs makes a file system with the wrong UUID.
 type misformats struct{ *simulate.Machine }
 
 func (m misformats) Format(ctx context.Context, device, _, label string) error {
 	return m.Machine.Format(ctx, device, "99999999-2222-4333-8444-555555555555", label)
 }
 
-// A formatting with a wrong result does not claim that the disk was left alone.
+// The error of a formatting with a wrong result does not say that the disk was left alone.
 func TestBootstrapMisformatted(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	b.Machine = misformats{b.sys}
@@ -168,11 +168,11 @@ func TestBootstrapMisformatted(t *testing.T) {
 	}
 }
 
-// What is mounted in the place of the home or the workspace already is not taken for it.
+// Another directory that is mounted in the place of the home or the workspace is refused.
 func TestBootstrapRefusesAnotherMount(t *testing.T) {
 	for _, uuid := range []string{dataUUID, "99999999-2222-4333-8444-555555555555"} {
 		b := newRoot(t, machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
-		must(t, b.sys.SetMount("/workspace", uuid)) // of the same disk, but another directory; or of another disk
+		must(t, b.sys.SetMount("/workspace", uuid)) // another directory of the same disk, or another disk
 		ask := askFormat()
 		ask.Format, ask.DataUUID = false, dataUUID
 		_, err := b.Bootstrap(t.Context(), ask)

@@ -10,7 +10,7 @@ import (
 	"hermes-box/guest/machine"
 )
 
-// A box has swap, made once and whole: a run that fails in the making leaves no file that the next one takes for it.
+// The swap file is made once and completely: after a failed run there is no incomplete file under its name.
 func TestBootstrapSwap(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	b.write("/proc/meminfo", "MemTotal:        4009000 kB\nMemAvailable:    3600000 kB\n")

@@ -19,7 +19,7 @@ func askFormat() protocol.Bootstrap {
 	return protocol.Bootstrap{Box: "main", DataDevice: "/dev/vdb", Format: true, Ports: ports}
 }
 
-// formats are the UUIDs of all formattings that were begun.
+// formats returns the UUIDs of all formattings that were started.
 func (b *box) formats() (uuids []string) {
 	for _, did := range b.sys.Did() {
 		if f := strings.Fields(did); f[0] == "format" {
@@ -29,7 +29,7 @@ func (b *box) formats() (uuids []string) {
 	return uuids
 }
 
-// mounts are the places at which something was to be mounted.
+// mounts returns the places at which something was mounted.
 func (b *box) mounts() (at []string) {
 	for _, did := range b.sys.Did() {
 		if where, ok := strings.CutPrefix(did, "mount "); ok {
@@ -138,7 +138,7 @@ func TestBootstrapAgain(t *testing.T) {
 	}
 }
 
-// A failure says where it was, leaves nothing that harms, and the next run finishes.
+// A failure names its phase and does no harm, and the next run finishes.
 func TestBootstrapFailures(t *testing.T) {
 	for what, phase := range map[string]string{"user agent 1000 /home/agent": "user", "read disk /dev/vdb": "format",
 		"mount /data": "mount", "chown /data/home/agent.new/.bashrc 1000:1000": "mount", "sync": "mount", "mount /home/agent": "mount", "run sshd": "login", "enable hermes.service": "units"} {
@@ -152,7 +152,7 @@ func TestBootstrapFailures(t *testing.T) {
 		if b.has("/var/lib/hermes-box/bootstrap.json") {
 			t.Errorf("%s: the bootstrap is recorded as complete", what)
 		}
-		// Settings that sshd refuses do not stay.
+		// Settings that sshd rejects are removed.
 		if b.has(guestfiles.SSHD) {
 			t.Errorf("%s: the sshd settings are there", what)
 		}
@@ -201,7 +201,7 @@ func TestBootstrapPackages(t *testing.T) {
 	}
 }
 
-// What is asked for is checked before anything is looked at or written.
+// The request is checked before anything is read or written.
 func TestCheckBootstrap(t *testing.T) {
 	for name, change := range map[string]func(*protocol.Bootstrap){
 		"box name":      func(b *protocol.Bootstrap) { b.Box = "Main" },

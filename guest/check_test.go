@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// whole checks that all that is applied is of one generation, with these previous versions, and consistent.
+// whole checks that all applied components are of one generation, have these previous versions, and are consistent.
 func (b *box) whole(t *testing.T, generation int, previous map[string]string) {
 	t.Helper()
 	b.consistent(t)
@@ -27,7 +27,7 @@ func (b *box) whole(t *testing.T, generation int, previous map[string]string) {
 	}
 }
 
-// consistent checks what must hold whenever no change is under way.
+// consistent checks what must be true whenever no change is under way.
 func (b *box) consistent(t *testing.T) {
 	t.Helper()
 	if _, err := os.Lstat(b.Path("/var/lib/hermes-box/journal.json")); err == nil {
@@ -117,7 +117,7 @@ func (b *box) consistent(t *testing.T) {
 	}
 }
 
-// service checks that what is applied runs and what is not does not.
+// service checks that a service runs, or that it does not.
 func (b *box) service(t *testing.T, name string, applied bool) {
 	t.Helper()
 	if name != "hermes" && name != "executor" {

@@ -12,14 +12,14 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// killed is what is left of a machine whose helper died right after a durable step.
+// killed is a machine whose helper was killed right after a durable step.
 type killed struct {
 	step string
 	*box
 }
 
-// killedAnywhere runs do to its end and gives what a kill after each of its durable steps would have left: the
-// engine has no state but what is on disk.
+// killedAnywhere runs do to its end, and returns a copy of the machine for each durable step, as a kill after that step leaves
+// it: the engine has no state but what is on the disk.
 func (b *box) killedAnywhere(t testing.TB, do func()) (left []killed) {
 	b.After = func(step string) { left = append(left, killed{step, b.copyBox(t)}) }
 	do()
@@ -36,7 +36,7 @@ func (b *box) reboot(t *testing.T) {
 	_, err := b.Recover(context.Background())
 	must(t, err)
 	for _, did := range b.sys.Did()[n:] {
-		// systemd waits for recovery before it starts them: to touch one here would be a deadlock.
+		// systemd starts them after the recovery unit: starting one inside it would be a deadlock.
 		if did == "restart hermes.service" || did == "restart executor.service" {
 			t.Errorf("recovery at boot: %s", did)
 		}
@@ -44,7 +44,7 @@ func (b *box) reboot(t *testing.T) {
 	must(t, b.sys.StartEnabled(context.Background()))
 }
 
-// prefix checks that the components before some point are of the new generation and those after it of the old.
+// prefix checks that the components up to some point are of the new generation, and the rest of the old one.
 func (b *box) prefix(t *testing.T, old, new int, names []string) {
 	t.Helper()
 	v := b.versions()
@@ -66,7 +66,7 @@ func (b *box) prefix(t *testing.T, old, new int, names []string) {
 	t.Errorf("the lock is %q before all is applied", lock)
 }
 
-// Killed after any durable step of an apply, the next boot and the next apply each find a whole box.
+// After a kill at any durable step of an apply, the next boot and the next apply each make the box whole.
 func TestKilledAnywhereInApply(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -104,7 +104,7 @@ func TestKilledAnywhereInApply(t *testing.T) {
 							t.Errorf("recovered twice: %+v, %v", r, err)
 						}
 					}
-					if n%5 != 0 { // an apply is slow, and what it starts from has been checked
+					if n%5 != 0 { // an apply is slow, and its starting point has been checked
 						return
 					}
 					k.send(o)
@@ -117,9 +117,9 @@ func TestKilledAnywhereInApply(t *testing.T) {
 	}
 }
 
-// A record that reached the disk and was told as failed, as where the directory cannot be synced, is taken back before
-// anything is undone: killed anywhere in the undoing, nothing is finished that is half gone. Where it cannot be taken
-// back, nothing is undone.
+// The journal may reach the disk although its write failed, for example when the directory cannot be synced. It is set back
+// before anything is undone, so that recovery after a kill in the undoing does not finish a change that is half undone. If it
+// cannot be set back, nothing is undone.
 func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 	tx, o := transaction(2, "executor")
 	for _, failures := range []int{1, 2} {
@@ -135,7 +135,7 @@ func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 			if step != "write journal.json.new" || err != nil || hits == failures || hits == 0 && !strings.Contains(string(text), `"committing"`) {
 				return
 			}
-			// The first one reaches the disk, and what comes after the rename fails; the second one does not reach it.
+			// The first write reaches the disk and fails after the rename; the second one does not reach the disk.
 			if hits++; hits == 1 {
 				must(t, os.Rename(journal+".new", journal))
 			} else {
@@ -159,7 +159,7 @@ func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 	}
 }
 
-// Recovery itself may be killed, anywhere, and is then recovered from.
+// Recovery itself can be killed at any step, and be run again.
 func TestKilledAnywhereInRecover(t *testing.T) {
 	tx, o := transaction(2, "executor")
 	start := newFirst(t)
@@ -179,7 +179,7 @@ func TestKilledAnywhereInRecover(t *testing.T) {
 	}
 }
 
-// The recovery unit may run in the boot of the crash, too. The services wait for it, so it starts none.
+// The recovery unit can also run in the same boot as the crash. The services wait for it, so it starts none.
 func TestRecoveryUnitStartsNothing(t *testing.T) {
 	b := newFirst(t)
 	tx, o := transaction(2, "executor")

@@ -9,15 +9,14 @@ import (
 	"testing"
 )
 
-// chowned are the directories that were given to an owner, in the order of the effects.
+// chowned reports whether a directory was given to its owner before it got its name.
 func (b *box) chowned(path string) bool {
 	i := strings.LastIndex(path, "/")
 	did := b.sys.Did()
 	return slices.Contains(did, "chown "+path[:i]+"/.hermes-box-"+path[i+1:]+" 1000:1000")
 }
 
-// A directory of the user's is never there with another owner: neither after an error nor after a crash, and the
-// next run makes it.
+// A directory of the user never exists with another owner, neither after an error nor after a crash. The next run makes it.
 func TestDirectoriesAreMadeWithTheirOwner(t *testing.T) {
 	for path, do := range map[string]func(*box) error{
 		"/data/home/agent/.codex":    func(b *box) error { return b.apply(1, "codex") },

@@ -16,7 +16,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// fakeUV is a uv that makes an environment of the layout the real one makes. The real one has a test of its own.
+// fakeUV is a uv that makes an environment with the layout of a real one. The real uv is tested on the real VM.
 const fakeUV = `#!/bin/sh
 set -e
 case "$1 $2" in
@@ -38,7 +38,7 @@ venv*)
 esac
 `
 
-// objects are what the host sends, by name.
+// objects are the objects that the host sends, by name.
 type objects map[string][]byte
 
 func (o objects) add(data []byte) string {
@@ -58,7 +58,7 @@ func (o objects) tar() *bytes.Buffer {
 	return &buf
 }
 
-// transaction makes all six components of a generation, or those named, and the objects they are made of.
+// transaction returns a transaction with all six components of a generation, or with those named, and their objects.
 func transaction(generation int, names ...string) (protocol.Transaction, objects) {
 	o := objects{}
 	v := func(s string) string { return fmt.Sprintf("%s.%d", s, generation) }

@@ -34,8 +34,8 @@ var ports = protocol.Ports{Executor: 4788, Dashboard: 9119}
 
 func newBox(t testing.TB) *box { return newBoxAt(t, tempDir(t)) }
 
-// inMemory is a directory in memory that lets programs run, or "". An apply syncs a hundred times, and the crash
-// tests make hundreds of machines: on a disk that is a minute, in memory seconds.
+// inMemory returns a directory in memory from which programs can be run, or "". An apply syncs a hundred times, and the crash
+// tests make hundreds of machines: on a disk that takes a minute, in memory some seconds.
 var inMemory = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("/dev/shm", "hermes-box-test-")
 	if err != nil {
@@ -83,7 +83,7 @@ const diskSize = 4 << 30
 
 var blankDisk = machine.Disk{Size: diskSize, Blank: true}
 
-// newRoot is a machine as it comes from its image, with this data disk.
+// newRoot returns a machine as its image makes it, with this data disk.
 func newRoot(t testing.TB, data machine.Disk) *box {
 	root := tempDir(t)
 	must(t, simulate.Open(root).AddDisk("/dev/vdb", data))
@@ -122,7 +122,7 @@ func (b *box) has(name string) bool {
 	return err == nil
 }
 
-// failAt makes one effect or look fail, always.
+// failAt makes one effect or read fail from now on.
 func (b *box) failAt(what string) {
 	b.sys.Fail = func(effect string) error {
 		if effect == what {
@@ -132,7 +132,7 @@ func (b *box) failAt(what string) {
 	}
 }
 
-// openBox is the helper of a new process on a machine that is there.
+// openBox returns an existing machine, as a new process of the helper sees it.
 func openBox(t testing.TB, root string) *box {
 	b := &box{t: t, sys: simulate.Open(root)}
 	b.Guest = &guest.Guest{Tree: durable.Tree{Root: root}, Machine: b.sys, Emit: func(e protocol.Event) {
@@ -148,7 +148,7 @@ var (
 	firstBox  *box
 )
 
-// newFirst is a box of generation 1. It is made once and copied: every apply syncs to disk a hundred times.
+// newFirst returns a box of generation 1. It is made once and copied, because every apply syncs a hundred times.
 func newFirst(t testing.TB) *box {
 	t.Helper()
 	firstOnce.Do(func() {
@@ -168,7 +168,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// copyBox is a second machine that is as this one. What is staged meanwhile may go while it is copied.
+// copyBox returns a copy of the machine. Staged files may disappear while it is copied; then it starts again.
 func (b *box) copyBox(t testing.TB) *box {
 	dir := tempDir(t)
 	for n := 0; ; n++ {
@@ -182,7 +182,7 @@ func (b *box) copyBox(t testing.TB) *box {
 	}
 }
 
-// send gives the objects to the guest.
+// send sends objects to the guest.
 func (b *box) send(o objects) {
 	b.t.Helper()
 	_, err := b.Objects().Receive(context.Background(), o.tar())
@@ -198,7 +198,7 @@ func (b *box) apply(generation int, names ...string) error {
 	return err
 }
 
-// versions is "node=24.17.1 uv=..." as recorded; what is not applied is left out.
+// versions returns the recorded versions of the applied components.
 func (b *box) versions() map[string]string {
 	b.t.Helper()
 	state, err := b.AppliedState()
@@ -210,8 +210,8 @@ func (b *box) versions() map[string]string {
 	return v
 }
 
-// tree is everything a user or a service could notice: the releases, what is current, the commands, the record and
-// the data disk, by path.
+// tree returns everything that a user or a service could notice, by path: the releases, the symlinks, the records and the data
+// disk.
 func (b *box) tree() map[string]string {
 	b.t.Helper()
 	t := map[string]string{}

@@ -15,8 +15,8 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// linkable is a box of generation 1 that runs, whose Hermes looks at Executor as the real one does: with what its own
-// files say. What it finds there is in the file tools, a name a line; no file is no Executor.
+// linkable returns a running box of generation 1. Its Hermes lists the tools of Executor as the real one does, with what its
+// own files say. The tools are the lines of the file "tools"; without that file there is no Executor.
 func linkable(t *testing.T) *box {
 	t.Helper()
 	b := newFirst(t)
@@ -61,7 +61,7 @@ func (b *box) link(ctx context.Context) (protocol.ExecutorLinked, error) {
 	return b.Login().LinkExecutor(ctx, protocol.ExecutorLink{Token: linkToken, Tools: tools})
 }
 
-// owners notes who gets which file.
+// owners records who gets which file.
 type owners struct {
 	*simulate.Machine
 	given []string
@@ -102,13 +102,13 @@ func TestLinkExecutor(t *testing.T) {
 		}
 	}
 
-	// Once more, in another process: nothing is done, but Hermes is asked.
+	// Once more, in another process: nothing is changed, but Hermes is asked.
 	b = openBox(t, b.Root)
 	done, err = b.link(t.Context())
 	if err != nil || !done.Already || !slices.Equal(b.sys.Did(), []string{"run hermes"}) {
 		t.Errorf("again: %+v, %v; did %v", done, err, b.sys.Did())
 	}
-	// What a person edits since is read by the next start alone.
+	// Hermes reads what a person has edited since then only at its next start.
 	b.write("data/home/agent/.hermes/config.yaml", config+"# mine\n")
 	if done, err = b.link(t.Context()); err != nil || done.Already || b.hermesFile("config.yaml") != config+"# mine\n" {
 		t.Errorf("after an edit: %+v, %v\n%s", done, err, b.hermesFile("config.yaml"))
@@ -223,7 +223,7 @@ func TestLinkExecutorRefuses(t *testing.T) {
 
 func relink(path, target string) error { return errors.Join(os.Remove(path), os.Symlink(target, path)) }
 
-// Killed after any durable step, what a person wrote is all there and the next run ends well.
+// After a kill at any durable step, everything a person wrote is there, and the next run succeeds.
 func TestKilledAnywhereInLink(t *testing.T) {
 	b := linkable(t)
 	left := b.killedAnywhere(t, func() {

@@ -11,7 +11,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// logged is a machine with nothing but a kernel's log.
+// logged is a machine that has only a kernel log.
 type logged struct {
 	Machine
 	log  string
@@ -20,7 +20,7 @@ type logged struct {
 
 func (m logged) KernelLog() string { *m.read = true; return m.log }
 
-// A process that is killed for want of memory is named with its time, and the kernel's log is left alone when there was none.
+// A process that was killed because memory ran out is named, with the time. If there was none, the kernel log is not read.
 func TestKilledForWantOfMemory(t *testing.T) {
 	const log = `<6>[    0.000000] Linux version 6.12
 <4>[  100.250000] python3 invoked oom-killer: gfp_mask=0x140cca, order=0, oom_score_adj=300

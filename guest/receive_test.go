@@ -22,7 +22,7 @@ func TestReceive(t *testing.T) {
 	first := o.add([]byte("first"))
 	sum := sha512.Sum512([]byte("second"))
 	o["sha512/"+hex.EncodeToString(sum[:])] = []byte("second")
-	for range 2 { // what is there already is read past
+	for range 2 { // objects that are there already are skipped
 		got, err := b.Objects().Receive(context.Background(), o.tar())
 		if err != nil || got != (protocol.Received{Objects: 2, Bytes: 11}) {
 			t.Fatalf("%+v, %v", got, err)
@@ -103,7 +103,7 @@ func TestKilledWhileReceiving(t *testing.T) {
 	}
 }
 
-// What rots on the guest's disk is found before it is used, removed, and can be sent again.
+// An object that was damaged on the guest's disk is found before it is used, removed, and can be sent again.
 func TestRottenObject(t *testing.T) {
 	b := newFirst(t)
 	tx, o := transaction(2, "claude")

@@ -21,13 +21,13 @@ const (
 	recoveryUnit = "hermes-box-recovery.service"
 )
 
-// started tells whether a service of the box was asked to start.
+// started reports whether a service was started.
 func (b *box) started() bool {
 	did := b.sys.Did()
 	return slices.Contains(did, "start "+hermesUnit) || slices.Contains(did, "start "+executorUnit)
 }
 
-// One service that does not start keeps the other from nothing.
+// A service that does not start does not affect the other one.
 func TestStart(t *testing.T) {
 	for broken, other := range map[string]string{"executor": "hermes", "hermes": "executor"} {
 		b := newFirst(t)
@@ -61,7 +61,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A unit that systemd leaves alone, for its release is gone, is not waited for.
+// A unit that systemd does not start because its release is missing is not waited for.
 func TestStartOfWhatIsGone(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.sys.Reboot())
@@ -84,12 +84,12 @@ func TestStartOfWhatIsGone(t *testing.T) {
 	})
 }
 
-// A machine that has just been made into a box has nothing to start, and starts.
+// A new box has nothing to start, and starts.
 func TestStartNothingApplied(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	made, err := b.Bootstrap(t.Context(), askFormat())
 	must(t, err)
-	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // a service that is started would be waited for
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // a service would be waited for longer
 	defer cancel()
 	s, err := b.Start(soon)
 	if err != nil || len(s.Components) != 6 || s.DataUUID != made.DataUUID || s.DataProblem != "" {
@@ -181,7 +181,7 @@ func TestLogs(t *testing.T) {
 		done := make(chan error)
 		var out bytes.Buffer
 		go func() { done <- b.Logs(ctx, protocol.LogRequest{Source: "executor", Follow: true}, &out) }()
-		synctest.Wait() // it has shown what there was
+		synctest.Wait() // it has shown the past
 		if out.Len() != 0 {
 			t.Errorf("of no past lines it shows\n%s", out.String())
 		}

@@ -10,7 +10,7 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// connected is a machine whose Executor tells of connections.
+// connected is a machine whose Executor lists connections.
 type connected struct {
 	*simulate.Machine
 	status int
@@ -73,7 +73,7 @@ token true Hermes knows Executor
 		t.Errorf("all signed in:\n%s", got)
 	}
 
-	// Another token than Executor takes, programs that say something else, an Executor of another edition.
+	// A token that Executor does not accept, programs that print something else, an Executor without that page.
 	b.write("data/home/agent/.hermes/.env", "MCP_EXECUTOR_API_KEY=old\n")
 	program("claude", "exit 2")
 	program("codex", "echo huh")

@@ -50,7 +50,7 @@ func (p parts) send(t *testing.T, c protocol.Component) {
 	must(t, p.w.Flush())
 }
 
-// A component is installed while the objects of the next are still on their way.
+// A component is installed while the objects of the next one are still being sent.
 func TestInstalledAsObjectsArrive(t *testing.T) {
 	b := newBox(t)
 	tx, o := transaction(1)
@@ -78,7 +78,7 @@ func TestInstalledAsObjectsArrive(t *testing.T) {
 	b.whole(t, 1, nil)
 }
 
-// An apply that needs nothing of what is on its way lets it come to its end before it removes all objects.
+// An apply that does not need what is being sent waits for its end before it removes all objects.
 func TestEndWaitsForAReceive(t *testing.T) {
 	b := newFirst(t)
 	tx, _ := transaction(1)
@@ -115,7 +115,7 @@ func TestEndWaitsForAReceive(t *testing.T) {
 	}
 }
 
-// One that hangs is not waited for without end, and keeps no apply from being done.
+// A receive that hangs is not waited for without end, and does not make the apply fail.
 func TestEndOutlivesAReceiveThatHangs(t *testing.T) {
 	b := newFirst(t)
 	tx, _ := transaction(1)
@@ -136,7 +136,7 @@ func TestEndOutlivesAReceiveThatHangs(t *testing.T) {
 	b.consistent(t)
 }
 
-// What was received for the next transaction before the end of the last one is recovered is still there for it.
+// Objects received for the next transaction are still there after the last one was recovered.
 func TestRecoveryKeepsWhatIsReceived(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.apply(2, "codex"))
@@ -158,7 +158,7 @@ func TestRecoveryKeepsWhatIsReceived(t *testing.T) {
 	}
 }
 
-// What never comes is told by name, and not waited for in vain.
+// An object that never arrives is named, and not waited for without end.
 func TestObjectThatNeverArrives(t *testing.T) {
 	b := newBox(t)
 	tx, o := transaction(1, "node", "claude")
@@ -184,7 +184,7 @@ func TestObjectThatNeverArrives(t *testing.T) {
 	}
 }
 
-// Killed while others are staged for their turn, recovery leaves nothing of them.
+// After a kill while later components are staged, recovery removes what was staged.
 func TestKilledWhileStagingAhead(t *testing.T) {
 	b := newFirst(t)
 	tx, o := transaction(2)
@@ -211,12 +211,12 @@ func TestKilledWhileStagingAhead(t *testing.T) {
 	}
 }
 
-// A failure ends what is staged for the turns after it.
+// A failure cancels the staging of later components.
 func TestFailureDropsWhatIsStagedAhead(t *testing.T) {
 	b := newFirst(t)
 	before := b.tree()
 	tx, o := transaction(2)
-	tx.Components[0].Version = "24.18.0" // which it is not
+	tx.Components[0].Version = "24.18.0" // not the version of its artifacts
 	b.send(o)
 	b.After = func(step string) {
 		if step == "stage node" {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTakeUpHermes(t *testing.T) {
-	b := linkable(t) // its files were written after it started
+	b := linkable(t) // its files are newer than its start
 	for i, want := range []bool{true, false} {
 		n := len(b.sys.Did())
 		done, err := b.Login().TakeUpHermes(t.Context())
@@ -24,7 +24,7 @@ func TestTakeUpHermes(t *testing.T) {
 	}
 	must(t, b.sys.StartUnit(t.Context(), "hermes.service"))
 	b.write("data/home/agent/.hermes/auth.json", "{}")
-	now := time.Now() // the kernel's stamp may be of some milliseconds before
+	now := time.Now() // the kernel's time stamps may be some milliseconds behind
 	must(t, os.Chtimes(b.Path("/data/home/agent/.hermes/auth.json"), now, now))
 	b.sys.Fail = func(effect string) error {
 		if effect == "restart hermes.service" {

@@ -45,6 +45,11 @@ func (d listedDisk) stale() bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
+// HasDisk tells from the files alone whether a disk is there, whole or not.
+func (c *Client) HasDisk(name string) bool {
+	return checkName("disk", name) == nil && exists(c.diskDir(name))
+}
+
 const diskLimit = 2 * time.Minute
 
 // Disks looks at all disks of this LIMA_HOME.

@@ -67,6 +67,18 @@ func (c *Client) Whole(instance, disk string) (bool, error) {
 	return true, nil
 }
 
+// Notes returns the problems that Lima reported at the boot of an instance that runs, from its files alone: see
+// Instance.Notes.
+func (c *Client) Notes(name string) []string {
+	if checkName("instance", name) != nil {
+		return nil
+	}
+	if f := look(c.Dir(name), ""); f.last != nil {
+		return f.last.Errors
+	}
+	return nil
+}
+
 func inspect(l listed) Instance {
 	f := look(l.Dir, l.VMType)
 	in := Instance{

@@ -25,7 +25,7 @@ func (b *Box) askStream(ctx context.Context, verb string, stdin io.Reader, resul
 
 // guestLog copies a log to out as it comes.
 func (b *Box) guestLog(ctx context.Context, request protocol.LogRequest, out io.Writer) error {
-	return b.call(ctx, ssh.Call{Verb: protocol.VerbLogs, Request: request, Stdout: out}, nil)
+	return b.unreached(ctx, b.call(ctx, ssh.Call{Verb: protocol.VerbLogs, Request: request, Stdout: out}, nil))
 }
 
 // call runs a verb and gives its error a code and a hint.

@@ -11,10 +11,11 @@ import (
 // Attach is the command that hands this terminal to the box: tmux session main. It is not started. The box learns the
 // terminal's own description, where it does not know it yet; where that fails, it falls back to xterm-256color and says so.
 func (b *Box) Attach(ctx context.Context) (*exec.Cmd, error) {
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return nil, err
 	}
-	return b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")))
+	c, err := b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")))
+	return c, b.unreached(ctx, err)
 }
 
 // knownTerminals are in every guest's own terminfo.

@@ -27,11 +27,10 @@ type Created struct {
 // removed again; artifacts that came in whole stay in the cache. A box that exists is refused and not changed.
 func (b *Box) create(ctx context.Context, sink Sink) (*Created, error) {
 	c := &creation{Box: b, result: &Created{}}
-	err := b.change(ctx, "create", sink, c.plan)
+	err := b.change(ctx, "create", false, sink, c.plan)
 	if err != nil {
 		return nil, c.afterwards(err)
 	}
-	b.remember(c.result.Status)
 	return c.result, nil
 }
 
@@ -53,6 +52,9 @@ type creation struct {
 
 func (c *creation) plan(context.Context) (Plan, error) {
 	if c.Record != nil {
+		if c.Record.Ready && c.Lima.Peek(c.Record.Instance) == limactl.Absent {
+			return Plan{}, fault.New(fault.AlreadyExists, "%w", c.vmGone()).Hint("%s", fault.HintOf(c.vmGone()))
+		}
 		return Plan{}, fault.New(fault.AlreadyExists, "box %q exists already", c.Name()).
 			Hint("hermes-box start starts it; hermes-box status shows it")
 	}
@@ -196,7 +198,7 @@ func (c *creation) verify(ctx context.Context, p *Progress) error {
 	}
 	status.Lock = "" // nobody who reads the result wants a copy of the file
 	c.result.Status = status
-	return c.forwarded(ctx)
+	return c.forwarded(ctx, status)
 }
 
 func (c *creation) finish(context.Context, *Progress) error {

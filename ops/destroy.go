@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"errors"
-	"syscall"
 
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
@@ -30,7 +29,7 @@ func (b *Box) destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 			Hint("hermes-box destroy --force removes box %q and all its data", b.Name())
 	}
 	result := &Destroyed{}
-	err := b.change(ctx, "destroy", sink, func(ctx context.Context) (Plan, error) {
+	err := b.change(ctx, "destroy", force, sink, func(ctx context.Context) (Plan, error) {
 		if b.Record == nil { // recovery has undone a create, or an earlier destroy had only its journal left
 			if b.leftovers != nil {
 				*result = *b.leftovers
@@ -51,10 +50,8 @@ func (b *Box) destroyPlan() Plan {
 	rec := b.Record
 	return Plan{Steps: []Step{
 		{ID: "vm", Title: "remove the VM", Undo: b.keepWhole, Do: func(ctx context.Context, _ *Progress) error {
-			// A full disk must not keep anyone from making room: destroy can be run again without its journal.
-			if err := b.journal.begin(madeDisk, madeVM); err != nil && !errors.Is(err, syscall.ENOSPC) {
-				return err
-			}
+			// Nothing to write to must not keep anyone from making room: without its journal, destroy can be run again.
+			_ = b.journal.begin(madeDisk, madeVM)
 			return b.deleteVM(ctx, rec.Instance)
 		}},
 		{ID: "disk", Title: "remove the data disk", Do: func(ctx context.Context, _ *Progress) error { return b.deleteDisk(ctx, rec.Disk) }},

@@ -73,10 +73,11 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		run(p)
 	}
 	in := insideChecks{Box: b}
-	if vm := run(probe{"vm", "VM", in.checkVM}); vm.Verdict != Pass {
-		if vm.Verdict == Warn {
-			notChecked(vm)
-		}
+	switch vm := run(probe{"vm", "VM", in.checkVM}); {
+	case vm.Verdict == Warn:
+		notChecked(vm)
+		return d
+	case in.off || vm.Verdict == Unknown:
 		return d
 	}
 	for _, p := range in.probes() {

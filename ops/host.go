@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hermes-box/limactl"
+	"hermes-box/limactl/ssh"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
@@ -143,51 +144,74 @@ func (b *Box) instance(ctx context.Context) (limactl.Instance, error) {
 	return in, err
 }
 
-// running refuses unless the box's VM runs.
-func (b *Box) running(ctx context.Context) error {
+// reachable refuses where nobody can answer: there is no box, or its VM does not run. In all other cases ssh is to be
+// tried: what limactl says of a VM that runs does not tell whether it answers.
+func (b *Box) reachable(ctx context.Context) error {
 	if err := b.exists(); err != nil {
 		return err
 	}
-	// Its files say so in no time; where they say anything else, limactl knows better, and why.
-	if b.Lima.Peek(b.Record.Instance) == limactl.Running {
+	switch b.Lima.Peek(b.Record.Instance) { // the files tell in no time; where they say that nothing runs, limactl is asked
+	case limactl.Running, limactl.Degraded, limactl.Starting:
 		return nil
 	}
 	in, err := b.instance(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	switch in.State {
-	case limactl.Running:
-		return nil
-	case limactl.Absent:
+	case gone(in):
 		return b.vmGone()
-	case limactl.Stopped:
+	case in.State == limactl.Stopped:
 		return fault.New(fault.PreflightFailed, "box %q is stopped", b.Name()).Hint("hermes-box start")
-	default:
-		return fault.New(fault.PreflightFailed, "box %q is %s: %s", b.Name(), in.State, in.Cause).
-			Hint("hermes-box doctor")
 	}
+	return nil
 }
 
-func (b *Box) vmGone() error {
-	return fault.New(fault.NotFound, "the VM of box %q is gone", b.Name()).
-		Hint("hermes-box doctor shows what is left; its data is on disk %s", b.Record.Disk)
+// unreached adds to the error of a connection that could not be made what is known of the VM.
+func (b *Box) unreached(ctx context.Context, err error) error {
+	var lost *ssh.TransportError
+	if !errors.As(err, &lost) || lost.Started || ctx.Err() != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limaBound)
+	defer cancel()
+	in, lookErr := b.instance(ctx)
+	switch {
+	case lookErr != nil || in.State == limactl.Running:
+		return err
+	case gone(in):
+		return b.vmGone()
+	case in.State == limactl.Stopped:
+		return fault.New(fault.PreflightFailed, "box %q is stopped", b.Name()).Hint("hermes-box start")
+	}
+	hint := "hermes-box restart, or hermes-box stop --force if it does not answer"
+	if in.State == limactl.Starting {
+		hint = "wait for it; hermes-box status shows how far it is"
+	}
+	return fault.New(fault.PreflightFailed, "box %q is %s: %s: %w", b.Name(), in.State, in.Cause, err).Hint("%s", hint)
 }
+
+// vmGone is the error for a box whose VM is gone, and says what is left of it.
+func (b *Box) vmGone() error {
+	if !b.Lima.HasDisk(b.Record.Disk) {
+		return fault.New(fault.NotFound, "the VM and the data disk of box %q are gone", b.Name()).
+			Hint("hermes-box destroy --force forgets the box; hermes-box create then makes a new one")
+	}
+	return fault.New(fault.NotFound, "the VM of box %q is gone; its data is kept on disk %s", b.Name(), b.Record.Disk).
+		Hint("%s", rebuildHint)
+}
+
+// rebuildHint says what can be done for a box whose data disk is all there is.
+const rebuildHint = "this version cannot make a new VM for the disk, and create does not touch it; hermes-box destroy --force deletes it with all its data"
 
 // partialAge is how long an unfinished download is kept for a later fetch to take over.
 const partialAge = 7 * 24 * time.Hour
 
 // change runs an operation: it takes the box's lock, recovers what an earlier one left half done, then runs the plan
-// that prepare returns.
-func (b *Box) change(ctx context.Context, name string, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
+// that prepare returns. One that is forced works where nothing can be written.
+func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
 	operation, _ := OperationNamed(name)
 	ctx = b.patient(ctx)
-	home, err := store.Open(b.Dir)
-	if err != nil {
-		return err
-	}
-	b.Home = home
-	held, err := home.Lock(b.Name(), name)
+	held, err := b.lockBox(name, force)
 	if err != nil {
 		return err
 	}
@@ -219,6 +243,23 @@ func (b *Box) change(ctx context.Context, name string, sink Sink, prepare func(c
 	logged, done := b.logged(name, sink)
 	defer done()
 	return plan.Run(ctx, logged)
+}
+
+// lockBox opens the state directory for writing and takes the box's lock.
+func (b *Box) lockBox(operation string, force bool) (*store.OpLock, error) {
+	home, err := store.Open(b.Dir)
+	if err == nil {
+		b.Home = home
+		held, lockErr := home.Lock(b.Name(), operation)
+		if lockErr == nil || !force || fault.CodeOf(lockErr) == fault.Busy {
+			return held, lockErr
+		}
+	}
+	if !force {
+		return nil, err
+	}
+	b.Home = store.OpenForced(b.Dir)
+	return b.Home.LockForced(b.Name(), operation)
 }
 
 func (b *Box) openCache() (*artifact.Cache, error) {

@@ -13,6 +13,7 @@ import (
 
 // insideChecks are the checks inside a running box. They share one status.
 type insideChecks struct {
+	off bool // nothing of the VM runs
 	*Box
 	status       *protocol.Status
 	begun, ended time.Time // of the round trip that brought it
@@ -41,25 +42,19 @@ func (in *insideChecks) checkVM(ctx context.Context) Check {
 	if err != nil {
 		return unknown(err, in.Lima.CommandLine("list"))
 	}
-	switch vm.State {
-	case limactl.Running:
+	in.off = off(vm)
+	switch {
+	case gone(vm):
+		lost := in.vmGone()
+		return fail(lost.Error(), fault.HintOf(lost))
+	case vm.State == limactl.Running:
 		return pass("running")
-	case limactl.Stopped:
+	case vm.State == limactl.Stopped:
 		return warn("stopped", "hermes-box start")
-	case limactl.Starting:
+	case vm.State == limactl.Starting:
 		return warn("starting: "+vm.Cause, "wait a minute, then hermes-box doctor")
-	case limactl.Absent:
-		return fail("the VM is gone", in.keepData())
 	}
-	if vm.Left {
-		return fail("the VM is gone: "+vm.Cause, in.keepData())
-	}
-	return fail(string(vm.State)+": "+vm.Cause, "hermes-box stop --force && hermes-box start")
-}
-
-// keepData is the repair for a box without a VM: its data is still there.
-func (in *insideChecks) keepData() string {
-	return "do not destroy the box if you need its data, which is on disk " + in.Record.Disk
+	return fail(string(vm.State)+": "+vm.Cause, "hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
 }
 
 func (in *insideChecks) checkAnswer(ctx context.Context) Check {

@@ -9,7 +9,7 @@ func (b *Box) Known() *Status {
 	if b.Record == nil || !b.Record.Ready {
 		return st
 	}
-	st.State = string(b.Lima.Peek(b.Record.Instance))
+	b.settleState(st, sight{vm: limactl.Instance{State: b.Lima.Peek(b.Record.Instance)}})
 	if last := b.lastSeen(); last != nil {
 		st.Guest, st.Seen = &last.Status, &last.At
 		b.compare(st)

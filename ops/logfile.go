@@ -15,13 +15,34 @@ import (
 	"hermes-box/limactl"
 )
 
-// logged copies the events of an operation into the box's log directory, one file an operation. Byte counts
-// are left out: they would be most of the file. A log that cannot be written never fails an operation.
+// keptLogs is how many logs of operations are kept for a box.
+const keptLogs = 200
+
+// operationLog is the form of the names of operation logs: they sort by time.
+var operationLog = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+\.ndjson$`)
+
+// pruneLogs removes the oldest operation logs in dir, so that keep stay. Other files are left alone.
+func pruneLogs(dir string, keep int) {
+	entries, _ := os.ReadDir(dir) // sorted by name
+	var logs []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && operationLog.MatchString(e.Name()) {
+			logs = append(logs, e.Name())
+		}
+	}
+	for _, name := range logs[:max(len(logs)-keep, 0)] {
+		_ = os.Remove(filepath.Join(dir, name)) // one that stays does no harm
+	}
+}
+
+// logged copies the events of an operation into the box's log directory, one file per operation, and removes the oldest
+// files. Byte counts are left out: they would be most of the file. A log that cannot be written never fails an operation.
 func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 	dir := b.Home.Logs(b.Name())
 	if os.MkdirAll(dir, 0o700) != nil {
 		return sink, func() {}
 	}
+	pruneLogs(dir, keptLogs-1)
 	name := time.Now().UTC().Format("20060102T150405Z") + "-" + operation + ".ndjson"
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -30,7 +29,7 @@ func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, o
 	case "boot":
 		return b.hostLog(ctx, func() string { return filepath.Join(b.Home.Lima(), b.Name(), "serial.log") }, lines, follow, out)
 	case "hermes", "executor", "recovery":
-		if err := b.running(ctx); err != nil {
+		if err := b.reachable(ctx); err != nil {
 			return err
 		}
 		return b.guestLog(ctx, protocol.LogRequest{Source: source, Lines: lines, Follow: follow}, out)
@@ -48,11 +47,8 @@ func (b *Box) newestOperation() string {
 	return filepath.Join(dir, entries[len(entries)-1].Name())
 }
 
-// Bounds of reading a log file.
-const (
-	logTail = 8 << 20                // only that much of the end is read
-	logPoll = 250 * time.Millisecond // how often a followed file is read
-)
+// logPoll is how often a followed file is read.
+const logPoll = 250 * time.Millisecond
 
 // hostLog writes the end of the file that path returns. With follow it continues, also with a file that replaces it: after a
 // rotation, or for the next operation.
@@ -117,27 +113,47 @@ func sameFile(a, b *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// copyTail copies the last lines of a file, and leaves the position at its end.
+// copyTail copies the last lines of a file as it is now, however long they are.
 func copyTail(f *os.File, lines int, out io.Writer) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if skip := info.Size() - logTail; skip > 0 {
-		if _, err := f.Seek(skip, io.SeekStart); err != nil {
-			return err
-		}
-	}
-	data, err := io.ReadAll(f)
+	from, err := lastLinesAt(f, info.Size(), lines)
 	if err != nil {
 		return err
 	}
-	from := len(bytes.TrimSuffix(data, []byte("\n")))
-	for ; lines > 0 && from >= 0; lines-- {
-		from = bytes.LastIndexByte(data[:from], '\n')
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return err
 	}
-	_, err = out.Write(data[from+1:])
+	_, err = io.CopyN(out, f, info.Size()-from)
+	if errors.Is(err, io.EOF) { // it has become shorter meanwhile
+		return nil
+	}
 	return err
+}
+
+// lastLinesAt returns the offset at which the last lines of a file of that size begin. It reads the file backwards.
+func lastLinesAt(f io.ReaderAt, size int64, lines int) (int64, error) {
+	const block = 1 << 20
+	buf := make([]byte, min(size, block))
+	found := 0 // line ends, but for one at the very end
+	for end := size; end > 0; end -= int64(len(buf)) {
+		buf = buf[:min(end, block)]
+		begin := end - int64(len(buf))
+		if _, err := f.ReadAt(buf, begin); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		for i := len(buf) - 1; i >= 0; i-- {
+			if buf[i] != '\n' || begin+int64(i) == size-1 {
+				continue
+			}
+			if found++; found == lines {
+				return begin + int64(i) + 1, nil
+			}
+		}
+	}
+	return 0, nil
 }
 
 // copyNew copies what was appended since; a file that has become shorter is read from its start.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hermes-box/ops/config"
@@ -57,6 +58,43 @@ func TestLogsShowsTheLastLines(t *testing.T) {
 		if err := b.Logs(t.Context(), "operations", c.lines, false, &out); err != nil || out.String() != c.want {
 			t.Errorf("%d lines of %q: %q, %v", c.lines, c.text, out.String(), err)
 		}
+	}
+}
+
+// The last lines are found in a file of any size: files over 8 MiB were once cut without a word.
+func TestLastLinesOfALargeLog(t *testing.T) {
+	b := logBox(t)
+	long := strings.Repeat("x", 1<<20-7)
+	var text strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&text, "%d %s\n", i, long)
+	}
+	put(t, filepath.Join(b.Home.Logs("main"), "1-create.ndjson"), text.String())
+	for _, lines := range []int{1, 3, 11, 12, 100} {
+		var out bytes.Buffer
+		if err := b.Logs(t.Context(), "operations", lines, false, &out); err != nil {
+			t.Fatal(err)
+		}
+		first := max(12-lines, 0)
+		if want := text.String()[strings.Index(text.String(), fmt.Sprintf("%d x", first)):]; out.String() != want {
+			t.Errorf("%d lines: %d bytes, want %d", lines, out.Len(), len(want))
+		}
+	}
+}
+
+// Logs of operations once stayed for ever. The newest are kept, and so is what is no such log.
+func TestOldOperationLogsGo(t *testing.T) {
+	b := logBox(t)
+	dir := b.Home.Logs("main")
+	for i := range keptLogs + 5 {
+		put(t, filepath.Join(dir, fmt.Sprintf("20260101T%06dZ-start.ndjson", i)), "")
+	}
+	put(t, filepath.Join(dir, "0-notes.txt"), "mine")
+	_, done := b.logged("stop", nil)
+	done()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != keptLogs+1 || entries[0].Name() != "0-notes.txt" || entries[1].Name() != "20260101T000006Z-start.ndjson" {
+		t.Errorf("%d files, %v", len(entries), err)
 	}
 }
 

@@ -33,8 +33,8 @@ func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*Exec
 		return nil, errToken
 	}
 	var linked protocol.ExecutorLinked
-	err := b.change(ctx, "setup", sink, func(ctx context.Context) (Plan, error) {
-		if err := b.running(ctx); err != nil {
+	err := b.change(ctx, "setup", false, sink, func(ctx context.Context) (Plan, error) {
+		if err := b.reachable(ctx); err != nil {
 			return Plan{}, err
 		}
 		return Plan{Steps: []Step{

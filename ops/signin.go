@@ -87,12 +87,12 @@ func SignInIDs() (ids []string) {
 // SignIns asks a running box which steps are done: one round trip, in which the box asks the agents. Nothing is remembered.
 // Nothing is changed, except that the helper of another version of this program is replaced.
 func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return nil, err
 	}
 	var answer protocol.SignedIn
 	if err := b.askUpgrading(ctx, protocol.VerbSignedIn, nil, &answer, nil); err != nil {
-		return nil, err
+		return nil, b.unreached(ctx, err)
 	}
 	byName := map[string]protocol.SignIn{}
 	for _, s := range answer.SignIns {
@@ -160,13 +160,14 @@ func KnownSignIn(id string) error {
 // SignInCommand returns the command that runs the program of a step with a Command in the box, on this terminal. It is not
 // started: the caller sets Stdin, Stdout and Stderr. It is refused while the clock of the box is wrong.
 func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.checkSkew(ctx); err != nil {
 		return nil, err
 	}
-	return b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")), s.Command...)
+	c, err := b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")), s.Command...)
+	return c, b.unreached(ctx, err)
 }
 
 // SignInEnded finishes a step after its program has ended: Hermes reads some of its setup only when it starts, and is
@@ -176,7 +177,7 @@ func (b *Box) SignInEnded(ctx context.Context, s SignIn, sink Sink) error {
 	if row < 0 || !signIns[row].restarts {
 		return nil
 	}
-	return b.change(ctx, "login", sink, func(context.Context) (Plan, error) {
+	return b.change(ctx, "login", false, sink, func(context.Context) (Plan, error) {
 		return Plan{Steps: []Step{{ID: "hermes", Title: "have hermes take up its setup", Do: func(ctx context.Context, p *Progress) error {
 			return b.askUpgrading(ctx, protocol.VerbTakeUpHermes, nil, &protocol.TakenUp{}, relay(p))
 		}}}}, nil

@@ -22,7 +22,7 @@ type Run struct {
 // that runs and is healthy is left alone.
 func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 	result := &Run{}
-	err := b.change(ctx, "start", sink, func(ctx context.Context) (Plan, error) {
+	err := b.change(ctx, "start", false, sink, func(ctx context.Context) (Plan, error) {
 		in, err := b.vm(ctx)
 		if err != nil {
 			return Plan{}, err
@@ -98,7 +98,7 @@ func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 			if result.Status, err = b.settle(ctx, p); err != nil {
 				return err
 			}
-			return b.forwarded(ctx)
+			return b.forwarded(ctx, result.Status)
 		}})
 }
 
@@ -145,7 +145,7 @@ func (b *Box) releaseDisk(ctx context.Context, p *Progress) error {
 // guest is not asked and the VM is cut off: for a box that no longer answers.
 func (b *Box) stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	result := &Run{}
-	err := b.change(ctx, "stop", sink, func(ctx context.Context) (Plan, error) {
+	err := b.change(ctx, "stop", force, sink, func(ctx context.Context) (Plan, error) {
 		if err := b.exists(); err != nil {
 			return Plan{}, err
 		}
@@ -168,7 +168,7 @@ func (b *Box) stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 // restart stops the box and starts it again, as one operation. One that is stopped is started.
 func (b *Box) restart(ctx context.Context, sink Sink) (*Run, error) {
 	result := &Run{}
-	err := b.change(ctx, "restart", sink, func(ctx context.Context) (Plan, error) {
+	err := b.change(ctx, "restart", false, sink, func(ctx context.Context) (Plan, error) {
 		in, err := b.vm(ctx)
 		if err != nil {
 			return Plan{}, err

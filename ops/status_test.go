@@ -1,11 +1,14 @@
 package ops
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
 	"hermes-box/ops/config"
 	"hermes-box/ops/lock"
 	"hermes-box/ops/store"
@@ -42,15 +45,15 @@ func TestCompareMarksDrift(t *testing.T) {
 	st := &Status{Live: true, Guest: applied(old)}
 	b.compare(st)
 	for _, c := range st.Components {
-		want := protocol.Healthy
+		drift := ""
 		if c.Name == "codex" {
-			want = "drifted"
+			drift = "version"
 			if c.Desired != "2.0.0" || c.Applied != "1.0.0" {
 				t.Errorf("codex: %+v", c)
 			}
 		}
-		if c.State != want {
-			t.Errorf("%s is %s, want %s", c.Name, c.State, want)
+		if c.State != protocol.Healthy || c.Drift != drift {
+			t.Errorf("%s is %s, drift %q", c.Name, c.State, c.Drift)
 		}
 	}
 	if len(st.Platform) != 1 {
@@ -61,25 +64,54 @@ func TestCompareMarksDrift(t *testing.T) {
 	}
 }
 
-func TestWhatFailsIsNotCalledDrifted(t *testing.T) {
+// Drift does not hide the state, nor the other way round: they are two facts.
+func TestDriftDoesNotHideTheState(t *testing.T) {
 	guest := applied(fixture(t))
 	guest.Components[3].State, guest.Components[3].Detail = protocol.FailedState, "gone"
 	b := &Box{Config: &config.Config{}, Lock: fixture(t, "pkg:npm/%40openai/codex@1.0.0", "pkg:npm/%40openai/codex@2.0.0", "codex:\n    version: 1.0.0", "codex:\n    version: 2.0.0")}
 	st := &Status{Live: true, Guest: guest}
 	b.compare(st)
-	if c := st.Components[3]; c.State != protocol.FailedState || c.Detail != "gone" {
+	if c := st.Components[3]; c.State != protocol.FailedState || c.Detail != "gone" || c.Drift == "" {
 		t.Errorf("codex: %+v", c)
 	}
 }
 
-// The last known is never shown as current.
-func TestLastKnownIsStopped(t *testing.T) {
-	b := &Box{Config: &config.Config{}, Lock: fixture(t)}
-	st := &Status{Guest: applied(fixture(t))}
-	b.compare(st)
-	for _, c := range st.Components {
-		if c.State != protocol.Stopped || c.Service != "" || c.Since != 0 {
-			t.Errorf("%+v", c)
+// The last known state is never shown as the current one: a component of a box that is off is stopped, any other that was
+// not asked is unknown.
+func TestComponentsThatWereNotAsked(t *testing.T) {
+	for state, want := range map[limactl.State]string{limactl.Stopped: protocol.Stopped, limactl.Degraded: NotAsked, limactl.Starting: NotAsked, limactl.Running: NotAsked} {
+		b := &Box{Config: &config.Config{}, Lock: fixture(t)}
+		st := &Status{State: string(state), Guest: applied(fixture(t))}
+		b.compare(st)
+		for _, c := range st.Components {
+			if c.State != want || c.Last != protocol.Healthy || c.Service != "" || c.Since != 0 {
+				t.Errorf("%s: %+v", state, c)
+			}
+		}
+	}
+}
+
+// What Lima reported at boot is a cause to be checked: where the guest answers, the box runs, and what Lima reported is said
+// only where a port does not lead into the box.
+func TestTheGuestDecides(t *testing.T) {
+	b := &Box{Config: &config.Config{}, Record: &store.Record{Disk: "main-data"}}
+	guest := guestOf(t, nil)
+	for name, c := range map[string]struct {
+		s     sight
+		state limactl.State
+		cause string
+	}{
+		"Lima is content":        {s: sight{vm: limactl.Instance{State: limactl.Running, Notes: []string{"no guest agent"}}, guest: guest}, state: limactl.Running},
+		"Lima calls it degraded": {s: sight{vm: limactl.Instance{State: limactl.Degraded, Cause: "its host agent has died"}, guest: guest}, state: limactl.Running, cause: "host agent"},
+		"limactl hangs":          {s: sight{vmErr: context.DeadlineExceeded, guest: guest}, state: limactl.Running},
+		"neither answers":        {s: sight{vm: limactl.Instance{State: limactl.Running}, guestErr: errors.New("refused")}, state: limactl.Degraded, cause: "does not answer"},
+		"a component fails":      {s: sight{vm: limactl.Instance{State: limactl.Running}, guest: guestOf(t, map[string]string{"codex": protocol.FailedState})}, state: limactl.Degraded},
+		"it is off":              {s: sight{vm: limactl.Instance{State: limactl.Stopped}, guestErr: errors.New("refused")}, state: limactl.Stopped},
+	} {
+		st := &Status{}
+		b.settleState(st, c.s)
+		if st.State != string(c.state) || !strings.Contains(st.Cause, c.cause) || c.cause == "" && st.Cause != "" {
+			t.Errorf("%s: %s, %q", name, st.State, st.Cause)
 		}
 	}
 }

@@ -35,7 +35,11 @@ func (u *Underway) String() string {
 	if u.PID != 0 {
 		by = fmt.Sprintf(" (pid %d)", u.PID)
 	}
-	return fmt.Sprintf("%s is under way since %s%s%s", u.Operation, u.Started.Local().Format(time.TimeOnly), by, at)
+	since := ""
+	if !u.Started.IsZero() {
+		since = " since " + u.Started.Local().Format(time.TimeOnly)
+	}
+	return u.Operation + " is under way" + since + by + at
 }
 
 // Unfinished tells whether the operation has left the box half made or half removed.

@@ -73,42 +73,43 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 // settleBound is the most that services may take to become healthy after a start.
 const settleBound = 10 * time.Minute
 
-// settle waits until no component is failed or still coming up, and returns that status. It does not wait for a VM that
-// has died.
+// settle waits until the box is as status would call running, and returns the guest's status. It does not wait for what
+// cannot become well: a VM that has died, a service that systemd has given up on.
 func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
-	told := map[string]string{}
+	last := map[string]string{}
 	silent := ""
 	for {
-		waiting := ""
+		waiting := "not all components are known yet"
 		status, err := b.guestStatus(ctx)
-		if err != nil { // one look may fail: a loaded guest is slow to answer
+		if err != nil { // one question may fail: a loaded guest is slow to answer
 			if dead := b.dead(ctx); dead != nil {
 				return nil, dead
 			}
-			status, waiting = &protocol.Status{}, err.Error()
+			waiting = err.Error()
 			p.Phase("", "no answer yet", "")
 			if waiting != silent {
 				silent = waiting
 				p.Log("no answer yet: " + waiting)
 			}
-		}
-		for _, c := range status.Components {
-			if told[c.Name] != c.State {
-				told[c.Name] = c.State
-				p.Phase(c.Name, protocol.PhaseHealth, c.State)
+		} else {
+			for _, c := range status.Components {
+				if last[c.Name] != c.State {
+					last[c.Name] = c.State
+					p.Phase(c.Name, protocol.PhaseHealth, c.State)
+				}
+				if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
+					waiting = fmt.Sprintf("%s: %s, %s", c.Name, c.State, c.Detail)
+				}
 			}
-			if c.State != protocol.Healthy && c.State != protocol.SetupRequired {
-				waiting = fmt.Sprintf("%s: %s, %s", c.Name, c.State, c.Detail)
+			if err := hopeless(status); err != nil {
+				return nil, err
 			}
-		}
-		if status.DataProblem != "" {
-			return nil, fault.New(fault.HealthFailed, "the data disk: %s", status.DataProblem).Hint("hermes-box doctor")
-		}
-		if waiting == "" {
-			b.remember(status)
-			return status, nil
+			if sound(status) {
+				b.remember(status)
+				return status, nil
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -120,6 +121,26 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 		case <-time.After(2 * time.Second):
 		}
 	}
+}
+
+// hopeless is the error for a guest that waiting does not mend; nil for any other.
+func hopeless(status *protocol.Status) error {
+	switch {
+	case status.DataProblem != "":
+		return fault.New(fault.HealthFailed, "the data disk: %s", status.DataProblem).Hint("hermes-box doctor")
+	case status.LockProblem != "":
+		return fault.New(fault.HealthFailed, "the applied lock: %s", status.LockProblem).Hint("hermes-box doctor")
+	}
+	for _, c := range status.Components {
+		if c.GivenUp {
+			err := fault.New(fault.HealthFailed, "%s: %s, %s", c.Name, c.State, c.Detail).Hint("%s shows more", logOf(c))
+			if c.Log != "" {
+				err.Detail("output", c.Log)
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // dead is the error that a box is whose VM, or the host agent that leads to it, has ended; nil while both live, and
@@ -151,22 +172,28 @@ func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 	return &s, nil
 }
 
-// forwarded proves that Executor answers on host loopback: Lima only logs it when a forward cannot be made.
-func (b *Box) forwarded(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// forwardBound is the most that the port forwards may take to lead into a box that is well.
+const forwardBound = time.Minute
+
+// forwarded waits until the ports of this machine lead into the box, as status judges it. Lima only logs it when it cannot
+// forward a port.
+func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
+	ctx, cancel := context.WithTimeout(ctx, forwardBound)
 	defer cancel()
-	look := func() *protocol.Status {
-		guest, _ := b.guestStatus(ctx)
-		return guest
-	}
 	for {
-		port, err := b.portOf(ctx, "executor", look)
-		if err == nil || port.State == PortTaken { // its holder does not give it back while we wait
-			return err
+		ports := b.judgePorts(ctx, b.askPorts(ctx)(), guest, false)
+		dead := deadForwards(ports)
+		if dead == "" {
+			return nil
+		}
+		for _, p := range ports {
+			if p.State == PortTaken { // its holder does not give it back while we wait
+				return fault.New(fault.HealthFailed, "%s", p.Problem()).Hint("%s", p.Repair())
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart; hermes-box doctor checks everything")
 		case <-time.After(time.Second):
 		}
 	}

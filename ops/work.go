@@ -12,13 +12,13 @@ import (
 // Exec runs one command in the box as agent, in /workspace, with exact argument boundaries. Its status other
 // than 0 is a *ssh.ExitError.
 func (b *Box) Exec(ctx context.Context, e ssh.Exec) error {
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return err
 	}
 	if e.Dir == "" {
 		e.Dir = "/workspace"
 	}
-	return b.Lima.Exec(ctx, b.Record.Instance, e)
+	return b.unreached(ctx, b.Lima.Exec(ctx, b.Record.Instance, e))
 }
 
 // Open returns the address of a service of a running box. The service has just answered there.
@@ -27,7 +27,7 @@ func (b *Box) Open(ctx context.Context, service string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := b.running(ctx); err != nil {
+	if err := b.reachable(ctx); err != nil {
 		return "", err
 	}
 	_, err = b.portOf(ctx, service, func() *protocol.Status {

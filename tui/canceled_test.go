@@ -157,7 +157,7 @@ func TestDoctorSelectsWhatWarns(t *testing.T) {
 func TestNextOfTheDrifted(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {
-		st.Components[i].State = "drifted"
+		st.Components[i].Drift = "version"
 	}
 	if s := screen(on(withStatus(st))); !strings.Contains(s, "1 sign in to Claude") {
 		t.Error(s)

@@ -25,26 +25,18 @@ var probes = map[string]string{
 
 // hasDrifted tells whether something else is applied than the lock says.
 func hasDrifted(c ops.ComponentStatus) bool {
-	return c.State == "drifted" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
+	return c.Drift != "" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
 }
 
 // lastState is the state that the box itself last told of a component, whether or not it has drifted.
-func lastState(c ops.ComponentStatus) string { return or(c.Said, c.State) }
+func lastState(c ops.ComponentStatus) string { return or(c.Last, c.State) }
 
 // driftReason is why a component has drifted, in words; empty where the versions say it.
 func driftReason(c ops.ComponentStatus) string {
-	if c.State == "drifted" && strings.Contains(c.Detail, " ") {
-		return c.Detail
+	if strings.Contains(c.Drift, " ") {
+		return c.Drift
 	}
 	return ""
-}
-
-// detail is what the box says of a component.
-func detail(c ops.ComponentStatus) string {
-	if c.State == "drifted" {
-		return ""
-	}
-	return c.Detail
 }
 
 // versions is what is applied, and after the sign of drift what the lock says instead.
@@ -62,8 +54,8 @@ func versions(c ops.ComponentStatus) string {
 
 // remark is what there is to say of a component in a few words.
 func remark(c ops.ComponentStatus) string {
-	if d := detail(c); d != "" {
-		return widget.Clean(d)
+	if c.Detail != "" {
+		return widget.Clean(c.Detail)
 	}
 	if c.Service == "active" && c.Since > 0 {
 		return "up " + widget.Age(time.Duration(c.Since)*time.Second)
@@ -133,7 +125,7 @@ func aboutComponent(p page, s *state, c ops.ComponentStatus, w int, digest func(
 	if hasDrifted(c) {
 		fact("drift", s.cost(c))
 	}
-	fact("says", detail(c))
+	fact("says", c.Detail)
 	fact("probe", probes[c.Name])
 	if desired != nil {
 		fact("source", desired.Source)

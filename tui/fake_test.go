@@ -122,18 +122,16 @@ func runningStatus() *ops.Status {
 			g.State, g.Detail = protocol.SetupRequired, "not logged in"
 		case "codex":
 			g.Previous = "0.168.2"
-			c.Detail = "version"
 		case "hermes":
 			g.Service, g.Since, g.Detail = "active", 3*86400, "gateway up"
 		case "executor":
 			g.Service, g.Since, g.Detail = "active", 3*86400, "2 tools"
 		}
-		c.State, c.Said, c.Previous, c.Service, c.Since = g.State, g.State, g.Previous, g.Service, g.Since
+		c.State, c.Last, c.Previous, c.Service, c.Since = g.State, g.State, g.Previous, g.Service, g.Since
 		if name == "codex" {
-			c.State = "drifted"
-		} else {
-			c.Detail = g.Detail
+			c.Drift = "version"
 		}
+		c.Detail = g.Detail
 		st.Components = append(st.Components, c)
 	}
 	return st
@@ -146,7 +144,10 @@ func off(state string) *ops.Status {
 	st.Live, st.State, st.Seen = false, state, &seen
 	for i := range st.Components {
 		c := &st.Components[i]
-		c.State, c.Service, c.Since = protocol.Stopped, "", 0
+		c.State, c.Service, c.Since = ops.NotAsked, "", 0
+		if state == protocol.Stopped {
+			c.State = protocol.Stopped
+		}
 	}
 	return st
 }

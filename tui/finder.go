@@ -174,20 +174,19 @@ func (f *finder) add(text string) {
 
 // keyLine draws a binding: its keys in a column of w cells, its label, and what it does or why it cannot be done.
 func (p page) keyLine(keys string, w int, b binding, why string) string {
-	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 18)
+	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 19)
 	if why != "" {
 		return p.Dim.Render(keys + label + "– " + why)
 	}
 	return p.Key.Render(keys) + label + p.Dim.Render(b.effect)
 }
 
-// shownKeys are the keys of a binding, at most two.
+// shownKeys are the keys of a binding: the first, and the second where both are short.
 func shownKeys(b binding) string {
-	var keys []string
-	for _, k := range b.keys[:min(2, len(b.keys))] {
-		keys = append(keys, shown(k))
+	if len(b.keys) > 1 && len(b.keys[0])+len(b.keys[1]) <= 8 {
+		return shown(b.keys[0]) + " " + shown(b.keys[1])
 	}
-	return strings.Join(keys, " ")
+	return b.firstKey()
 }
 
 // view draws the inside of the overlay: w cells, at most h lines.

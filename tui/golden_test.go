@@ -201,7 +201,7 @@ func started(m *model) {
 		o.apply(ops.Event{Time: noon, Kind: ops.Done, Step: s.ID, Title: s.Title, Seconds: 2})
 	}
 	for _, c := range runningStatus().Components {
-		o.apply(ops.Event{Time: noon, Kind: ops.Phase, Step: "verify", Component: c.Name, Phase: protocol.PhaseHealth, State: c.Said})
+		o.apply(ops.Event{Time: noon, Kind: ops.Phase, Step: "verify", Component: c.Name, Phase: protocol.PhaseHealth, State: c.Last})
 	}
 	o.finish(nil, noon)
 	o.grace = widget.Grace{}

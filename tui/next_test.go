@@ -9,7 +9,7 @@ import (
 func TestNextLeavesRoom(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {
-		st.Components[i].Said = "setup-required"
+		st.Components[i].Last = "setup-required"
 	}
 	m := on(withStatus(st))
 	if s := screen(m); !strings.Contains(s, "1 sign in to node") || !strings.Contains(s, "2 see what has drifted   3 work in the box") {

@@ -143,7 +143,7 @@ func (o *operation) outcomeLines(p page, w, h int) []string {
 	}
 	good, line := o.outcome()
 	if good {
-		return []string{widget.Fit(p.Good.Render("✓ ")+p.Title.Render(line)+p.Dim.Render("   "+o.verb.next()), w)}
+		return []string{widget.Fit(p.Good.Render("✓ ")+p.Title.Render(line)+o.verb.next(p), w)}
 	}
 	var out []string
 	glyph := p.Bad.Render("✗ ")

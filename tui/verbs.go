@@ -73,15 +73,14 @@ func (v verb) doneText(box string) string {
 	return box + " " + v.Done
 }
 
-// next is what to do when it went well, as keys.
-func (v verb) next() string {
-	parts := []string{"enter back to dashboard"}
+// next draws what to do when it went well, each with its key.
+func (v verb) next(p page) (text string) {
 	for _, advice := range v.Next {
 		if key := keyOfVerb(advice.Verb); key != "" {
-			parts = append(parts, key+" "+advice.To)
+			text += "   " + p.Key.Render(key) + " " + advice.To
 		}
 	}
-	return strings.Join(parts, "   ")
+	return text
 }
 
 // keyOfVerb is the key that does what a verb of the command line does; empty if there is none.

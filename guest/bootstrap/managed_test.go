@@ -34,7 +34,7 @@ func TestSetBlock(t *testing.T) {
 	}
 }
 
-// What is not ours stays, and setting twice is setting once.
+// Everything outside of the block stays, and setting it twice changes nothing more.
 func FuzzSetBlock(f *testing.F) {
 	f.Add("X=1\nY=2", "A=1\n")
 	f.Add(blockBegin+"\n"+blockEnd, "")

@@ -10,7 +10,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// The units name paths of the engine; both must mean the same ones.
+// The units and the engine must use the same paths.
 func TestUnitsAgreeWithEngine(t *testing.T) {
 	const units, hermesStart = "/etc/systemd/system/", layout.Current + "/hermes/bin/hermes"
 	text := map[string]string{}
@@ -53,13 +53,13 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 	if !strings.Contains(text[units+swapUnit], "What="+swapFile+"\n") {
 		t.Error("the swap unit names another file than the bootstrap makes")
 	}
-	// What Hermes's own setup looks for in a unit of this name, to offer its removal.
+	// Hermes's own setup offers to remove a unit of this name that has one of these texts.
 	for _, mark := range []string{"/hermes gateway ", " hermes gateway ", "hermes_cli"} {
 		if strings.Contains(text[units+layout.HermesUnit], mark) {
 			t.Errorf("hermes takes its unit for a leftover of its own: %q", mark)
 		}
 	}
-	// No secret and no token may be spelled in a unit.
+	// A unit must not contain a token.
 	if out := text[units+layout.ExecutorUnit]; strings.Contains(out, "EXECUTOR_AUTH_TOKEN") {
 		t.Error("the executor unit names the token itself")
 	}

@@ -8,7 +8,7 @@ import (
 	"hermes-box/guest/durable"
 )
 
-// An environment whose Python came with it follows a rename; one on the guest's Python is left alone.
+// An environment with its own Python works after a rename. One that uses the guest's Python is left alone.
 func TestMoveVenv(t *testing.T) {
 	env := Env{Tree: durable.Tree{Root: t.TempDir()}}
 	put(t, env, "/r/.staging/python/bin/python3", "#!/bin/sh\necho moved\n")

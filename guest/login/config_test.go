@@ -64,7 +64,7 @@ func TestSetServer(t *testing.T) {
 	}
 }
 
-// What somebody has added to the entry stays.
+// Keys that somebody has added to the entry stay.
 func TestSetServerKeepsKeys(t *testing.T) {
 	text := "mcp_servers:\n  executor:\n    timeout: 600 # slow\n    headers: {X-Mine: a}\n    tools: {exclude: [x], prompts: false}\n"
 	got, err := setServer([]byte(text), "executor", wanted)
@@ -102,7 +102,7 @@ func TestSetServerRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the file is, it is refused or edited so that all else in it is the same.
+// Any file is either refused, or edited so that everything else in it stays the same.
 func FuzzSetServer(f *testing.F) {
 	f.Add("mcp_servers:\n  a:\n    command: b\n\n  # c\nmodel: |\n  x\n")
 	f.Add("mcp_servers:\n- a\n")

@@ -49,7 +49,7 @@ func FuzzSetVariable(f *testing.F) {
 		if variableIn(got, "T") != "new" {
 			t.Fatalf("%q becomes %q", text, got)
 		}
-		// Lines that do not speak of the variable are all there, in order.
+		// All lines without the variable are there, in order.
 		at := got
 		for line := range strings.Lines(text) {
 			if assignment("T").MatchString(line) {

@@ -17,8 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// extractInto unpacks into a directory beside which a secret lies, and tells whether anything but the directory
-// has changed.
+// extractInto unpacks into a directory, and fails if anything outside of that directory was changed.
 func extractInto(t testing.TB, data []byte, strip int) (dir string, err error) {
 	t.Helper()
 	top := t.TempDir()
@@ -118,7 +117,7 @@ func TestExtract(t *testing.T) {
 			if name == "tar" {
 				return
 			}
-			// Whatever is cut off the end, even the checksum alone, is noticed.
+			// An archive whose end is missing is refused, even if only its checksum is missing.
 			for _, cut := range []int{1, 5, len(data) / 2} {
 				if _, err := extractInto(t, data[:len(data)-cut], 1); err == nil {
 					t.Errorf("%d bytes cut off and not noticed", cut)

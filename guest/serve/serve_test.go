@@ -18,13 +18,13 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// blank is a guest in a directory, never started.
+// blank returns a guest that was never started.
 func blank(t *testing.T) *guest.Guest {
 	root := t.TempDir()
 	return &guest.Guest{Tree: durable.Tree{Root: root}, Machine: simulate.Open(root)}
 }
 
-// call runs one verb as the program would, over pipes and a guest in a directory, as root.
+// call runs one verb as root, over pipes, as the program does.
 func call(t *testing.T, g *guest.Guest, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	return callAs(t, true, g, stdin, args...)
@@ -59,7 +59,7 @@ func callAs(t *testing.T, root bool, g *guest.Guest, stdin string, args ...strin
 	return status, text(files[1]), text(files[2])
 }
 
-// last is the message that ends an answer.
+// last returns the last message of an answer.
 func last(t *testing.T, stdout string) protocol.Message {
 	t.Helper()
 	var m protocol.Message
@@ -111,7 +111,7 @@ func TestNeedsRoot(t *testing.T) {
 	}
 }
 
-// Nothing may run before the root is a box: systemd's recovery unit relies on the status.
+// Before the bootstrap nothing may run: the recovery unit relies on the exit status.
 func TestRefusesWithoutBox(t *testing.T) {
 	for name, stdin := range map[string]string{protocol.VerbRecover: "", protocol.VerbApply: "{}"} {
 		status, stdout, _ := call(t, nil, stdin, name)
@@ -121,7 +121,7 @@ func TestRefusesWithoutBox(t *testing.T) {
 	}
 }
 
-// broken is a machine that panics when asked.
+// broken is a machine that panics at each call.
 type broken struct{ guest.Machine }
 
 func TestPanicIsAnError(t *testing.T) {
@@ -182,7 +182,7 @@ func TestProtocolError(t *testing.T) {
 	}
 }
 
-// The verb ends when the reader of its answer goes away, however quiet it is.
+// A verb ends when the reader of its answer is gone, even if it has nothing to write.
 func TestUntilClosed(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

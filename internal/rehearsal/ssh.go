@@ -64,7 +64,8 @@ func ssh(home string, args []string) int {
 	}
 	in, err := load(home, name)
 	up := err == nil && exists(filepath.Join(in.Dir, "ssh.sock"))
-	if !up || in.Status != "Running" || host != in.Hostname || has(home, SSHRefused) {
+	running := in.Status == "Running" || in.Status == "Broken" && has(home, Broken) // the guest does not need the host agent
+	if !up || !running || host != in.Hostname || has(home, SSHRefused) {
 		fmt.Fprintln(os.Stderr, "ssh: connect to host 127.0.0.1 port 60022: Connection refused")
 		return 255
 	}

@@ -68,7 +68,7 @@ func (e *TransportError) Recovery() string {
 	if e.Started {
 		return "hermes-box status"
 	}
-	return "hermes-box status, then: hermes-box stop && hermes-box start"
+	return "hermes-box status; hermes-box restart"
 }
 
 // lastLine returns the last line that is not blank.

@@ -34,7 +34,7 @@ func Open(dir string) (Home, error) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return "", unwritable(dir, err)
 	}
-	for _, sub := range []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"} {
+	for _, sub := range subdirs {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return "", unwritable(dir, err)
 		}
@@ -50,6 +50,18 @@ func Open(dir string) (Home, error) {
 		return "", unwritable(dir, err)
 	}
 	return h, nil
+}
+
+var subdirs = []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"}
+
+// OpenForced is Open for an operation that must work if nothing can be written: no space, no inodes, a read-only directory,
+// or a file in its place. It makes directories writable where it can and ignores errors.
+func OpenForced(dir string) Home {
+	_ = os.Chmod(dir, 0o700)
+	for _, sub := range subdirs {
+		_ = os.Chmod(filepath.Join(dir, sub), 0o700)
+	}
+	return Home(dir)
 }
 
 // Check reports why Open could not use the directory, as far as that can be seen without creating anything.

@@ -17,7 +17,10 @@ import (
 
 // OpLock is the lock for changing a box. The operating system releases it when the process ends; the content of the file
 // only names the holder.
-type OpLock struct{ f *flock.Flock }
+type OpLock struct {
+	f    *flock.Flock
+	path string // of the file that names the holder
+}
 
 // Holder is the process that is changing a box. Its fields are zero if they could not be read.
 type Holder struct {
@@ -33,23 +36,52 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 	if !lockable(path) {
 		return nil, fault.New(fault.IntegrityFailed, "%s is not a regular file", path).Hint("look at it, then remove it: ls -l %s", shellescape.Quote(path))
 	}
-	f := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|openFlags))
+	l, err := take(box, path, path, os.O_CREATE|os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	if err := note(path, holder(operation)); err != nil {
+		l.Unlock()
+		return nil, unwritable(path, err)
+	}
+	h.sweep(box)
+	return l, nil
+}
+
+// LockForced is Lock for an operation that must work if nothing can be written. An existing lock file is locked without
+// naming the holder. If there is none and none can be created, or something else has its name, no other process can hold
+// the lock; then the state directory is locked, so that only one forced operation runs.
+func (h Home) LockForced(box, operation string) (*OpLock, error) {
+	path := h.lock(box)
+	if l, err := h.Lock(box, operation); err == nil || fault.CodeOf(err) == fault.Busy {
+		return l, err
+	}
+	if lockable(path) {
+		if l, err := take(box, path, path, os.O_RDONLY); err == nil || fault.CodeOf(err) == fault.Busy {
+			return l, err
+		}
+	}
+	return take(box, path, string(h), os.O_RDONLY)
+}
+
+// take locks the file or directory at target; path is where its holder is noted.
+func take(box, path, target string, flags int) (*OpLock, error) {
+	f := flock.New(target, flock.SetPermissions(0o600), flock.SetFlag(flags|openFlags))
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	ok, err := f.TryLockContext(ctx, lookTime/10)
 	if err != nil && ctx.Err() == nil {
-		return nil, unwritable(path, err)
+		return nil, unwritable(target, err)
 	}
 	if !ok {
 		return nil, busy(box, path)
 	}
+	return &OpLock{f, path}, nil
+}
+
+func holder(operation string) []byte {
 	me, _ := json.Marshal(Holder{os.Getpid(), operation, time.Now().UTC()})
-	if err := note(path, me); err != nil {
-		f.Unlock()
-		return nil, unwritable(path, err)
-	}
-	h.sweep(box)
-	return &OpLock{f}, nil
+	return me
 }
 
 // openFlags open nothing through a link, and do not wait for a pipe.
@@ -74,21 +106,41 @@ func note(path string, who []byte) error {
 // lookTime is longer than Holder holds the lock, so that a status never makes an operation fail.
 const lookTime = 200 * time.Millisecond
 
-// Holder returns the process that is changing the box now; nil if there is none.
+// Holder returns the process that is changing the box now; nil if there is none. It waits a moment for a process that has
+// locked and not written its name yet, and for the system to release the lock of a killed process.
 func (h Home) Holder(box string) *Holder {
 	path := h.lock(box)
+	for deadline := time.Now().Add(lookTime); ; time.Sleep(lookTime / 40) {
+		if !held(path) {
+			return nil
+		}
+		who := readHolder(path)
+		if who.PID != 0 && alive(who.PID) {
+			return who
+		}
+		if time.Now().After(deadline) {
+			return &Holder{} // a process that could not write its name
+		}
+	}
+}
+
+// held reports whether a process holds the lock.
+func held(path string) bool {
 	if !lockable(path) {
-		return nil
+		return false
 	}
 	f := flock.New(path, flock.SetFlag(os.O_RDONLY|openFlags))
 	ok, err := f.TryRLock()
 	if ok {
 		f.Unlock()
 	}
-	if ok || err != nil {
-		return nil
-	}
-	return readHolder(path)
+	return !ok && err == nil
+}
+
+// alive reports whether a process exists, whichever user it belongs to.
+func alive(pid int) bool {
+	err := unix.Kill(pid, 0)
+	return err == nil || errors.Is(err, unix.EPERM)
 }
 
 func readHolder(path string) *Holder {
@@ -102,7 +154,7 @@ func readHolder(path string) *Holder {
 func busy(box, path string) error {
 	who := readHolder(path)
 	by := "another process"
-	if who.PID != 0 {
+	if who.PID != 0 && alive(who.PID) {
 		by = fmt.Sprintf("pid %d (%s), started %s", who.PID, who.Command, who.Started.Local().Format(time.DateTime))
 	}
 	return fault.New(fault.Busy, "box %q is being changed by %s", box, by).
@@ -111,4 +163,7 @@ func busy(box, path string) error {
 }
 
 // Unlock releases the lock. The file stays: removing it would let two processes hold two locks.
-func (l *OpLock) Unlock() error { return l.f.Unlock() }
+func (l *OpLock) Unlock() error {
+	_ = note(l.path, nil) // or the next holder could be taken for this one
+	return l.f.Unlock()
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hermes-box/internal/rehearsal"
+	"hermes-box/ops"
+)
+
+// A box that Lima reported errors of at boot, and that works, is running: create and start succeed, status says so, and
+// everything in it can be used.
+func TestWhatLimaSaidAtBootIsNoVerdict(t *testing.T) {
+	m := newMachine(t)
+	inject(t, m, rehearsal.Degraded)
+	m.makeBox()
+	m.wantSound("a create that Lima calls degraded")
+	m.must("stop", "--quiet")
+	m.must("start", "--quiet")
+	m.wantSound("a start that Lima calls degraded")
+	st := decode[ops.Status](t, m.must("status", "--json")).Result
+	if st.Cause != "" {
+		t.Errorf("nothing is wrong with it, and status says %q", st.Cause)
+	}
+	m.must("logs", "hermes")
+	m.must("login", "--json")
+
+	// Now the forwards are dead, as without Lima's guest agent. The rest can still be used, and start does not call it well.
+	inject(t, m, rehearsal.ForwardDead)
+	out := m.must("status")
+	for _, want := range []string{"not forwarded to this machine: executor (port ", "ssh, exec, logs and login work", "(Lima reported at boot: "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("status does not say %q:\n%s", want, out)
+		}
+	}
+	m.must("exec", "--", "true")
+	m.must("logs", "hermes")
+	m.must("login", "--json")
+	if st := decode[ops.Status](t, m.must("status", "--json")).Result; !st.Live || st.State != "degraded" || st.Components[5].State != "healthy" {
+		t.Errorf("%+v", st)
+	}
+	heal(t, m, rehearsal.ForwardDead)
+}
+
+// A box whose host agent does not answer is used all the same, and told as running with what is wrong.
+func TestBrokenHostAgentIsNoVerdict(t *testing.T) {
+	m := newMachine(t)
+	m.makeBox()
+	inject(t, m, rehearsal.Broken)
+	out := m.must("status")
+	if !strings.Contains(out, "● running") || !strings.Contains(out, "the host agent does not answer") {
+		t.Error(out)
+	}
+	m.must("exec", "--", "true")
+	m.must("logs", "hermes")
+	if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, "hint: hermes-box restart") {
+		t.Errorf("start: %v %s", err, stderr)
+	}
+	m.must("restart", "--quiet")
+	heal(t, m, rehearsal.Broken)
+	m.wantSound("a restart")
+}
+
+// A box that does not answer has components whose state nobody knows, and says what they were.
+func TestComponentsOfABoxThatDoesNotAnswer(t *testing.T) {
+	m := newMachine(t)
+	m.makeBox()
+	m.must("status", "--quiet")
+	inject(t, m, rehearsal.SSHRefused)
+	st := decode[ops.Status](t, m.must("status", "--json")).Result
+	if st.State != "degraded" || st.Live || !strings.Contains(st.Cause, "does not answer") {
+		t.Errorf("%+v", st)
+	}
+	for _, c := range st.Components {
+		if c.State != ops.NotAsked || c.Last == "" {
+			t.Errorf("%+v", c)
+		}
+	}
+	heal(t, m, rehearsal.SSHRefused)
+}
+
+// The VM is gone and the data disk is there: every verb says so, none offers to make the box anew over it.
+func TestVMGoneKeepsTheData(t *testing.T) {
+	m := newMachine(t)
+	m.finished()
+	m.must("limactl", "delete", "main")
+	for verb, fails := range map[string]bool{"status": false, "start": true, "restart": true, "create": true, "doctor": true, "ssh": true, "exec -- true": true} {
+		out, stderr, err := m.run(strings.Fields(verb)...)
+		if verb == "ssh" && strings.Contains(stderr, "needs a terminal") {
+			continue
+		}
+		for _, want := range []string{`the VM of box "main" is gone; its data is kept on disk main-data`} {
+			if (err != nil) != fails || !strings.Contains(out+stderr, want) || strings.Contains(out, "not made yet") {
+				t.Errorf("%s: %v, no %q in\n%s%s", verb, err, want, out, stderr)
+			}
+		}
+		if fails && !strings.Contains(out+stderr, "create does not touch it") {
+			t.Errorf("%s: %s%s", verb, out, stderr)
+		}
+	}
+	if left := strings.Join(m.left(), " "); left != "main.json disk main-data" {
+		t.Errorf("left: %s", left)
+	}
+	m.must("destroy", "--force", "--quiet")
+}
+
+// A box that was created and stopped, and whose lock changed since, says why it has drifted: status was remembered with the
+// lock that is applied.
+func TestDriftOfAStoppedBoxHasAReason(t *testing.T) {
+	m := newMachine(t)
+	m.makeBox()
+	m.must("stop", "--quiet")
+	lock, err := os.ReadFile(filepath.Join(m.dir, "hermes-box.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, codex, _ := strings.Cut(string(lock), "  codex:\n")
+	m.write("hermes-box.lock", []byte(strings.Replace(before, "version: 2.1.3", "version: 2.1.4", 1)+"  codex:\n"+strings.Replace(codex, "demo-1", "demo-9", 2)))
+	st := decode[ops.Status](t, m.must("status", "--json")).Result
+	if len(st.Platform) == 0 {
+		t.Errorf("no platform drift: %+v", st)
+	}
+	for _, c := range st.Components {
+		if c.State != "stopped" || (c.Drift != "") != (c.Name == "codex") {
+			t.Errorf("%+v", c)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/limactl"
+)
+
+// Bounds of a status: for limactl's word, for the guest's, and for either once it is of little use.
+const (
+	limaBound   = 5 * time.Second
+	statusBound = 20 * time.Second
+	// limaAfter is how long limactl is waited for after the guest has answered.
+	limaAfter = time.Second
+	// bootingBound is how long the guest of a VM that still boots is waited for.
+	bootingBound = 2 * time.Second
+)
+
+// sight is what was seen of a box: what limactl, or else the files of the VM, say, and what the guest answered.
+type sight struct {
+	vm       limactl.Instance
+	vmErr    error            // limactl did not answer; vm is of the files then
+	guest    *protocol.Status // nil: it was not asked, or did not answer
+	guestErr error            // why it did not answer
+}
+
+// observe asks limactl and the guest at the same time. The guest decides: if it answers, the box runs, whatever limactl
+// says, and limactl is hardly waited for. Where limactl says that nothing runs, the guest is not waited for.
+func (b *Box) observe(ctx context.Context) sight {
+	ctx, cancel := context.WithTimeoutCause(ctx, statusBound, fmt.Errorf("no answer in %v", statusBound))
+	defer cancel()
+	limaCtx, stopLima := context.WithTimeoutCause(ctx, limaBound, fmt.Errorf("no answer in %v", limaBound))
+	defer stopLima()
+	var s sight
+	answered, listed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(answered)
+		s.guest, s.guestErr = b.guestStatus(ctx)
+		if s.guestErr == nil {
+			time.AfterFunc(limaAfter, stopLima)
+		}
+	}()
+	go func() {
+		defer close(listed)
+		s.vm, s.vmErr = b.instance(limaCtx)
+		switch {
+		case s.vmErr == nil && off(s.vm):
+			cancel()
+		case s.vmErr == nil && s.vm.State == limactl.Starting:
+			time.AfterFunc(bootingBound, cancel)
+		}
+	}()
+	<-answered
+	<-listed
+	if s.vmErr != nil {
+		s.vm = limactl.Instance{Name: b.Record.Instance, State: b.Lima.Peek(b.Record.Instance), Notes: b.Lima.Notes(b.Record.Instance)}
+	}
+	return s
+}
+
+// off tells whether nothing of a VM runs.
+func off(in limactl.Instance) bool {
+	return in.State == limactl.Stopped || in.State == limactl.Absent || in.Left || in.Dead
+}
+
+// settleState puts into a status what the state of the box is, by what was seen of it.
+func (b *Box) settleState(st *Status, s sight) {
+	state, cause := s.vm.State, s.vm.Cause
+	switch {
+	case s.guest != nil:
+		state = judge(s.guest, nil)
+		if s.vm.State == limactl.Running {
+			cause = "" // what limactl reported at boot is said where a port confirms it
+		}
+	case s.vmErr != nil:
+		cause = s.vmErr.Error()
+	case gone(s.vm):
+		state, cause = limactl.Degraded, b.vmGone().Error()
+	case s.vm.State == limactl.Running && s.guestErr != nil:
+		state, cause = limactl.Degraded, "the VM runs but does not answer: "+s.guestErr.Error()
+	}
+	if during := st.Underway.during(); during != "" && state == limactl.Degraded {
+		state = during
+	}
+	st.State = string(state)
+	if cause != "" {
+		st.Cause = cause
+	}
+}
+
+// gone tells whether the box has no VM any more.
+func gone(in limactl.Instance) bool { return in.State == limactl.Absent || in.Left }

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"hermes-box/ops/fault"
+)
+
+// dead is the pid of a process that has ended.
+func dead(t *testing.T) int {
+	t.Helper()
+	c := exec.Command("true")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return c.Process.Pid
+}
+
+// Whoever looks while an operation begins is told who it is, also in the moment between the lock and the note in it, and
+// never the holder before.
+func TestHolderOfAnOperationThatBegins(t *testing.T) {
+	h := open(t)
+	for name, before := range map[string]string{
+		"no note yet": "", "the note of one that was killed": fmt.Sprintf(`{"pid":%d,"command":"stop","started":"2026-01-01T00:00:00Z"}`, dead(t)),
+	} {
+		if err := os.WriteFile(h.lock("main"), []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := flock.New(h.lock("main"))
+		if ok, err := f.TryLock(); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		time.AfterFunc(lookTime/10, func() {
+			if err := note(h.lock("main"), holder("start")); err != nil {
+				t.Error(err)
+			}
+		})
+		if who := h.Holder("main"); who == nil || who.PID != os.Getpid() || who.Command != "start" || who.Started.IsZero() {
+			t.Errorf("%s: %+v", name, who)
+		}
+		f.Unlock()
+	}
+}
+
+// An operation that was killed is not told as under way while the system still takes its lock back.
+func TestHolderThatWasKilled(t *testing.T) {
+	h := open(t)
+	if err := os.WriteFile(h.lock("main"), fmt.Appendf(nil, `{"pid":%d,"command":"stop","started":"2026-01-01T00:00:00Z"}`, dead(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := flock.New(h.lock("main"))
+	if ok, err := f.TryLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	time.AfterFunc(lookTime/10, func() { f.Unlock() })
+	if who := h.Holder("main"); who != nil {
+		t.Errorf("%+v", who)
+	}
+}
+
+// A forced operation gets the lock where nothing can be written and where something else has the lock's name; two of them
+// are kept apart all the same.
+func TestLockForced(t *testing.T) {
+	for name, spoil := range map[string]func(h Home) error{
+		"nothing":            func(Home) error { return nil },
+		"a directory":        func(h Home) error { return os.Mkdir(h.lock("main"), 0o700) },
+		"a symlink":          func(h Home) error { return os.Symlink(filepath.Join(string(h), "other"), h.lock("main")) },
+		"a fifo":             func(h Home) error { return syscall.Mkfifo(h.lock("main"), 0o600) },
+		"no place for locks": func(h Home) error { return replaceWithFile(filepath.Join(string(h), "locks")) },
+		"no logs":            func(h Home) error { return replaceWithFile(filepath.Join(string(h), "logs")) },
+	} {
+		h := open(t)
+		if err := spoil(h); err != nil {
+			t.Fatal(err)
+		}
+		first, err := OpenForced(string(h)).LockForced("main", "destroy")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := OpenForced(string(h)).LockForced("main", "destroy"); fault.CodeOf(err) != fault.Busy {
+			t.Errorf("%s: a second one: %v", name, err)
+		}
+		if err := first.Unlock(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		again, err := h.LockForced("main", "destroy")
+		if err != nil {
+			t.Errorf("%s: afterwards: %v", name, err)
+		} else {
+			again.Unlock()
+		}
+		if _, err := os.Stat(filepath.Join(string(h), "other")); err == nil {
+			t.Errorf("%s: what it leads to was made", name)
+		}
+	}
+}
+
+// A forced operation does not get past one that holds the lock.
+func TestLockForcedIsRefusedWhereItIsHeld(t *testing.T) {
+	h := open(t)
+	held, err := h.Lock("main", "start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Unlock()
+	if _, err := h.LockForced("main", "destroy"); fault.CodeOf(err) != fault.Busy {
+		t.Error(err)
+	}
+}
+
+func replaceWithFile(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.WriteFile(dir, nil, 0o600)
+}
