@@ -92,26 +92,10 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("%s the clock of the box is %s this machine's", p.yellow("!"), skew)
 		p.line("  %s", p.dim("→ "+ops.ClockRepair))
 	}
-	for _, port := range st.Forwards {
-		if portMatters(st, port) {
-			p.line("%s %s", p.yellow("!"), port.Problem())
-			p.line("  %s", p.dim("→ "+port.Repair()))
-		}
+	for _, port := range st.PortProblems() {
+		p.line("%s %s", p.yellow("!"), port.Problem())
+		p.line("  %s", p.dim("→ "+port.Repair()))
 	}
-}
-
-// portMatters reports whether to show the problem of a port: for a box that is off only one that the next start would have,
-// and nothing that the components already say.
-func portMatters(st *ops.Status, port ops.Port) bool {
-	switch port.State {
-	case ops.PortTaken:
-		return true
-	case ops.PortNotForwarded:
-		return st.Live
-	case ops.PortNotListening:
-		return st.Live && st.State == "running"
-	}
-	return false
 }
 
 // components prints the components after create.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,10 @@ func isolation(t *testing.T, l *lab) {
 		if out := l.run(t, "", "exec", "--", agent, "update"); out.status == 0 {
 			t.Errorf("%s update: %+v", agent, out)
 		}
+	}
+	// Codex's daemon would copy Codex onto the data disk and update it there.
+	if out := l.inBox(t, "codex", "features", "list"); !regexp.MustCompile(`(?m)^daemon_auto_start\s.*\sfalse\s*$`).MatchString(out) {
+		t.Errorf("codex features: %s", out)
 	}
 	for _, path := range []string{"/opt/hermes-box/current/claude", "/opt/hermes-box/current/codex", "/opt/hermes-box/current/hermes"} {
 		if out := l.run(t, "", "exec", "--", "touch", path+"/x"); out.status == 0 {

@@ -51,6 +51,18 @@ func (p Port) Problem() string {
 	return ""
 }
 
+// PortProblems returns the ports whose problem is worth telling: of a box that is off only those that its next start would
+// have, of one that comes up none that its components tell already.
+func (s *Status) PortProblems() (bad []Port) {
+	for _, p := range s.Forwards {
+		switch {
+		case p.State == PortTaken, p.State == PortNotForwarded && s.Live, p.State == PortNotListening && s.Live && s.State == string(limactl.Running):
+			bad = append(bad, p)
+		}
+	}
+	return bad
+}
+
 // Repair says what to do about the problem of a port of a running box.
 func (p Port) Repair() string {
 	switch p.State {

@@ -23,10 +23,10 @@ const (
 	cellHeight = 34
 	baseline   = 26 // from the top of a cell
 	padding    = 24
-	shades     = 16 // of a glyph's edge: few, so that a picture needs no more than a palette
+	shades     = 16 // of the edges of glyphs: few, so that a palette is enough for a picture
 )
 
-// typeface has every glyph that is drawn; what it lacks is an error.
+// typeface draws the glyphs. One that it lacks is an error.
 type typeface struct{ regular, bold font.Face }
 
 func loadTypeface(dir string) (*typeface, error) {
@@ -64,7 +64,7 @@ func (f *typeface) picture(rows [][]uv.Cell, t terminal) (image.Image, error) {
 	fill(img, img.Bounds(), t.background)
 	for y, row := range rows {
 		for x, cell := range row {
-			if cell.Width == 0 { // the second half of the one before
+			if cell.Width == 0 { // the second half of a wide cell
 				continue
 			}
 			at := image.Rect(0, 0, cell.Width*cellWidth, cellHeight).Add(image.Pt(padding+x*cellWidth, padding+y*cellHeight))
@@ -117,7 +117,7 @@ func fill(img *image.RGBA, r image.Rectangle, c color.RGBA) {
 	draw.Draw(img, r, image.NewUniform(c), image.Point{}, draw.Src)
 }
 
-// slim is the same picture with a palette, where 256 colours are enough for it.
+// slim returns the same picture with a palette, if it has no more than 256 colours.
 func slim(img *image.RGBA) image.Image {
 	index := map[color.RGBA]uint8{}
 	var palette color.Palette

@@ -19,7 +19,7 @@ func drawn(t *testing.T, cells ...uv.Cell) (image.Image, error) {
 	return (&typeface{face, face}).picture([][]uv.Cell{cells}, dark)
 }
 
-// middle is the pixel in the middle of a cell.
+// middle returns the pixel in the middle of a cell.
 func middle(img image.Image, column int) any {
 	return img.At(padding+column*cellWidth+cellWidth/2, padding+cellHeight/2)
 }
@@ -43,7 +43,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// Lines meet from cell to cell, without a gap.
+// Lines of neighbouring cells meet without a gap.
 func TestLinesMeet(t *testing.T) {
 	img, err := drawn(t, uv.Cell{Content: "┌", Width: 1}, uv.Cell{Content: "─", Width: 1}, uv.Cell{Content: "╾", Width: 1}, uv.Cell{Content: "┐", Width: 1})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command screenshots takes the pictures of the README: it runs the real program on its demo, on a terminal of its own,
-// presses the keys, waits for what is to be seen, and draws the screen cell by cell.
+// Command screenshots makes the pictures of the README: it runs the real program with its demo in a terminal emulator,
+// types keys, waits for what they show, and draws the screen cell by cell.
 package main
 
 import (
@@ -38,7 +38,7 @@ func run(program, fonts, out, only string) (err error) {
 	if program, err = filepath.Abs(program); err != nil {
 		return err
 	}
-	// One name and no random one: it is on the screen, and the ports are made of it.
+	// The name is fixed, since it is on the screen and the ports are derived from it.
 	dir := filepath.Join(os.TempDir(), "hermes-box-screenshots")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("%w\nhint: another run is at work, or one was killed: HERMES_BOX_DEMO_DIR=%[2]s hermes-box --demo destroy --force; rm -r %[2]s", err, dir)
@@ -68,11 +68,11 @@ func run(program, fonts, out, only string) (err error) {
 	return nil
 }
 
-// studio is where pictures are taken. To ttytest it is a test.
+// studio takes the pictures. For ttytest it stands in for a test.
 type studio struct {
 	program, out, only string
 	face               *typeface
-	dir                string // of the demo; thrown away
+	dir                string // of the demo; removed at the end
 	cleanups           []func()
 }
 
@@ -85,7 +85,7 @@ func (s *studio) Error(v ...any)            { s.Fatal(v...) }
 func (s *studio) Fatalf(f string, v ...any) { panic(failure{fmt.Errorf(f, v...)}) }
 func (s *studio) Errorf(f string, v ...any) { s.Fatalf(f, v...) }
 
-// end leaves nothing behind: no terminal, no demo, no directory.
+// end closes the terminals and removes the demo and its directory.
 func (s *studio) end() error {
 	for _, do := range s.cleanups {
 		do()
@@ -98,7 +98,7 @@ func (s *studio) end() error {
 	return os.RemoveAll(s.dir)
 }
 
-// cmd is the program on the demo.
+// cmd returns a command of the program on the demo.
 func (s *studio) cmd(args ...string) *exec.Cmd {
 	c := exec.Command(s.program, append([]string{"--demo"}, args...)...)
 	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+s.dir, "HERMES_BOX_DEMO_FAULTS=", "HERMES_BOX_DEMO_PACE=0")
@@ -112,12 +112,12 @@ func (s *studio) must(args ...string) {
 	}
 }
 
-// open is the dashboard on a terminal of that size, with variables of the environment.
+// open starts the dashboard on a terminal of that size, with additional environment variables.
 func (s *studio) open(w, h int, env ...string) *ttytest.Terminal {
 	return ttytest.Start(s, s.cmd(), w, h, append(env, "COLORTERM=truecolor")...)
 }
 
-// shoot takes the picture of a screen that has come to rest.
+// shoot saves a picture of the screen, once the program has stopped drawing.
 func (s *studio) shoot(name string, d *ttytest.Terminal, t terminal) {
 	if !strings.HasPrefix(name, s.only) {
 		return
@@ -133,8 +133,8 @@ func (s *studio) shoot(name string, d *ttytest.Terminal, t terminal) {
 	fmt.Println(name)
 }
 
-// patience is as long as the program may take to end.
+// patience is how long the program may take to end.
 const patience = 10 * time.Second
 
-// rest is as long as keys are not heard after something that came by itself.
+// rest waits until keys are no longer ignored after something that opened by itself.
 func rest() { time.Sleep(450 * time.Millisecond) }

@@ -10,9 +10,9 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// play is the life of one box, with a picture of each view.
+// play creates a box, uses it, and takes a picture of each view.
 func (s *studio) play() {
-	// A failed create, and what to do before there is a box.
+	// A failed create, and the first view.
 	d := s.open(80, 24, "HERMES_BOX_DEMO_FAULTS=health-fails", "HERMES_BOX_DEMO_PACE=0.2")
 	d.Shows("create failed")
 	s.shoot("failed-create", d, dark)
@@ -123,7 +123,7 @@ func (s *studio) play() {
 	d.Ends(patience)
 }
 
-// relock has the lock want the other release of some components.
+// relock changes some components of the lock to their other release.
 func (s *studio) relock(names ...string) {
 	path := filepath.Join(s.dir, lock.FileName)
 	have, err := lock.Load(path)
@@ -139,7 +139,7 @@ func (s *studio) relock(names ...string) {
 	}
 }
 
-// leave goes back from what shows a text. Escape and a key in one write would be another key.
+// leave presses escape and waits until a text is gone: escape and the next key in one write would be another key.
 func leave(d *ttytest.Terminal, text string) {
 	d.Type("\x1b")
 	d.Hides(text)

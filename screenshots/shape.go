@@ -8,14 +8,14 @@ import (
 // pen is how thick a line is, in pixels.
 const pen = 2
 
-// arms of the lines that meet in the middle of a cell: left, right, up, down.
+// arms are the lines from the middle of a cell: left, right, up, down.
 var arms = map[rune]string{
 	'─': "lr", '│': "ud", '┌': "rd", '┐': "ld", '└': "ru", '┘': "lu",
 	'├': "udr", '┤': "udl", '┬': "lrd", '┴': "lru", '┼': "lrud",
 	'╭': "rd", '╮': "ld", '╰': "ru", '╯': "lu",
 }
 
-// shape is a glyph that has to meet its neighbours to the pixel, drawn as terminals draw it and not by the font; nil for
+// shape returns the rectangles of a glyph that must meet its neighbours, which terminals draw without the font; nil for
 // any other.
 func shape(r rune) []image.Rectangle {
 	const w, h, left, top = cellWidth, cellHeight, (cellWidth - pen) / 2, (cellHeight - pen) / 2

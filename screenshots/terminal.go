@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// terminal is what a person has chosen for their terminal: two colours and sixteen.
+// terminal is the colour scheme of a terminal.
 type terminal struct {
 	background, foreground color.RGBA
 	sixteen                [16]color.RGBA
@@ -25,7 +25,7 @@ func rgb(n uint32) color.RGBA {
 	return color.RGBA{R: uint8(n >> 16), G: uint8(n >> 8), B: uint8(n), A: 0xff}
 }
 
-// colours of a cell, as this terminal shows them.
+// colours returns the colours of a cell.
 func (t terminal) colours(s uv.Style) (ink, paper color.RGBA) {
 	ink, paper = t.colour(s.Fg, t.foreground), t.colour(s.Bg, t.background)
 	if s.Attrs&uv.AttrReverse != 0 {
@@ -52,7 +52,7 @@ func (t terminal) colour(c color.Color, none color.RGBA) color.RGBA {
 	return color.RGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: 0xff}
 }
 
-// blend is part of whole of one colour over another.
+// blend mixes part/whole of one colour over another.
 func blend(over, under color.RGBA, part, whole int) color.RGBA {
 	mix := func(a, b uint8) uint8 { return uint8((int(a)*part + int(b)*(whole-part)) / whole) }
 	return color.RGBA{R: mix(over.R, under.R), G: mix(over.G, under.G), B: mix(over.B, under.B), A: 0xff}

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Leaving a shell whose last command failed is no failure of attach.
+// Leaving a shell whose last command failed is not a failed attach.
 func TestLeftSession(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	err := exec.Command("sh", "-c", "exit 7").Run()
@@ -23,7 +23,7 @@ func TestLeftSession(t *testing.T) {
 	}
 }
 
-// Nothing else is begun while the terminal is about to be handed over, and it can be given up.
+// While an attach is under way no key starts anything else, and esc gives it up.
 func TestAttachIsGivenUp(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.attach = func(ctx context.Context) (*exec.Cmd, error) {

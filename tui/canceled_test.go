@@ -13,7 +13,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// What the person has canceled has not failed, wherever they look when it ends.
+// A canceled operation is not reported as failed, whichever view is shown when it ends.
 func TestCanceledIsNotFailed(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		f := noBox()
@@ -38,7 +38,7 @@ func TestCanceledIsNotFailed(t *testing.T) {
 	}
 }
 
-// One that could not be undone has left something behind: that is a failure also where it was canceled.
+// A canceled operation that could not be undone is a failure: something was left behind.
 func TestCanceledAndStuck(t *testing.T) {
 	o := &operation{verb: verbs()[0], box: "main", canceled: true, feed: newFeed(mergeEvents)}
 	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "vm", Title: "make the VM"}}})
@@ -49,7 +49,7 @@ func TestCanceledAndStuck(t *testing.T) {
 	}
 }
 
-// Nothing seems to be at work once it has failed, and the step that failed says so.
+// After a failure nothing is shown as running, and the failed step says where it failed.
 func TestNothingRunsAfterAFailure(t *testing.T) {
 	m := on(noBox())
 	creating(9, errors.New("codex does not run"))(m)
@@ -78,7 +78,7 @@ func TestTryAgain(t *testing.T) {
 	settle(t, m)
 }
 
-// A create that fails while the person looks elsewhere leaves the first view, and that says what the machine lacks.
+// After a create that failed in the background, the first view says what the machine lacks.
 func TestChecksAfterAFailureElsewhere(t *testing.T) {
 	f := noBox()
 	end := held(f)
@@ -96,7 +96,7 @@ func TestChecksAfterAFailureElsewhere(t *testing.T) {
 	}
 }
 
-// A start installs nothing: of the phases it shows the one that it looks at.
+// A start installs nothing: the grid shows the health column alone.
 func TestColumns(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	o := &operation{verb: verbs()[1], begun: noon, feed: newFeed(mergeEvents)}
@@ -116,7 +116,7 @@ func TestSoFar(t *testing.T) {
 	}
 }
 
-// The outcome says which keys go on from there: they do, without another one before them.
+// The keys that an outcome names work at once, without closing it first.
 func TestKeysOfTheOutcome(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
@@ -141,7 +141,7 @@ func TestWhyNotStart(t *testing.T) {
 	}
 }
 
-// Doctor ends at what warns, where nothing fails.
+// Where nothing fails, doctor selects the first warning.
 func TestDoctorSelectsWhatWarns(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.checks = healthyHost()
@@ -153,7 +153,7 @@ func TestDoctorSelectsWhatWarns(t *testing.T) {
 	}
 }
 
-// Who has drifted may have to sign in all the same.
+// A component that has drifted may need a login too.
 func TestNextOfTheDrifted(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {
@@ -172,8 +172,8 @@ func TestNextWhenNobodyAnswers(t *testing.T) {
 	}
 }
 
-// What a cancel has stopped has not failed: neither the step nor its column. The same holds for what another step's
-// failure has stopped.
+// A step that was canceled has not failed, and neither has its column of the grid. The same holds for a step that was
+// stopped because another one failed.
 func TestCanceledUploadHasNotFailed(t *testing.T) {
 	for name, c := range map[string]struct {
 		canceled bool

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
 
@@ -32,6 +33,19 @@ func (s *state) causes(p page, w int) (out []string) {
 		add("another hermes-box: " + u.String())
 	} else if u := s.cutOff(); u != nil && s.own == nil {
 		add(u.String())
+	}
+	if st.Cause == "" { // else it tells of the ports too
+		for _, port := range st.PortProblems() {
+			add(port.Problem())
+		}
+	}
+	if skew := s.skew(); skew != "" {
+		add("the clock of the box is " + skew + " this machine's: doctor (d) has the repair")
+	}
+	if st.Guest != nil && st.Live {
+		if killed := ops.OutOfMemory(st.Guest); killed != "" {
+			add(killed)
+		}
 	}
 	if st.LockError != "" {
 		add(st.LockError)

@@ -7,7 +7,7 @@ import (
 	"hermes-box/ops"
 )
 
-// Some checks take half a minute: the one that is being made is named, and counts only once it is made.
+// Some checks take half a minute: the title names the one that is running, which counts only when it is done.
 func TestDoctorNamesWhatItLooksAt(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil)
@@ -25,7 +25,7 @@ func TestDoctorNamesWhatItLooksAt(t *testing.T) {
 	}
 }
 
-// What can be done now comes before what cannot, unless that is named in full.
+// The palette lists what can be done now first, unless something else is named in full.
 func TestPaletteHasFirstWhatCanBeDone(t *testing.T) {
 	first := func(m *model, open string, query string) string {
 		press(m, open)
@@ -44,7 +44,7 @@ func TestPaletteHasFirstWhatCanBeDone(t *testing.T) {
 	}
 }
 
-// While the checks are made, the title counts what has failed so far beside the warnings.
+// While the checks run, the title counts the failures so far, not only the warnings.
 func TestDoctorCountsFailuresWhileItWorks(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil)

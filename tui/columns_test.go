@@ -8,7 +8,7 @@ import (
 	"hermes-box/ops"
 )
 
-// A phase that has no column of its own is drawn in none, at every width.
+// A phase without a column is not drawn, at any width.
 func TestPhaseWithoutAColumn(t *testing.T) {
 	for _, w := range []int{60, 80, 120} {
 		m := testModel(withStatus(runningStatus()), w, 24)

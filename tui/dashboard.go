@@ -2,8 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -152,7 +152,7 @@ func boxTitle(p page, s *state) string {
 // gauges are the panel of the box.
 func gauges(p page, s *state, w int) []string {
 	st := s.status()
-	ports := widget.Fit("ports", 6) + fmt.Sprintf("%d %d", st.Ports.Executor, st.Ports.Dashboard)
+	ports := widget.Fit("ports", 6) + ports(p, st)
 	g := st.Guest
 	if g == nil {
 		return []string{p.Dim.Render("nothing is known yet"), "", "", "", ports}
@@ -194,15 +194,30 @@ func cpuLoad(g *protocol.Status) string {
 
 // clock compares the clock of the box with that of this machine.
 func clock(p page, s *state) string {
-	switch {
+	switch skew := s.skew(); {
 	case !s.status().Live:
 		return p.Dim.Render("–")
-	case s.ahead > 5*time.Second:
-		return p.Warn.Render("! " + widget.Age(s.ahead) + " ahead")
-	case s.ahead < -5*time.Second:
-		return p.Warn.Render("! " + widget.Age(-s.ahead) + " behind")
+	case skew != "":
+		return p.Warn.Render("! " + skew)
 	}
 	return "in step"
+}
+
+// ports are those of this machine, each with a sign of whether it leads into the box.
+func ports(p page, st *ops.Status) string {
+	mark := func(service string) string {
+		for _, port := range st.Forwards {
+			switch {
+			case port.Service != service:
+			case port.State == ops.PortOK:
+				return " " + p.Good.Render("✓")
+			case slices.Contains(st.PortProblems(), port):
+				return " " + p.Warn.Render("!")
+			}
+		}
+		return ""
+	}
+	return fmt.Sprintf("%d%s %d%s", st.Ports.Executor, mark("executor"), st.Ports.Dashboard, mark("dashboard"))
 }
 
 // usageLine is the panel of the box in one line.
@@ -210,7 +225,7 @@ func usageLine(p page, s *state, w int) string {
 	st := s.status()
 	g := st.Guest
 	if g == nil {
-		return widget.Fit(p.Dim.Render(fmt.Sprintf("ports %d %d", st.Ports.Executor, st.Ports.Dashboard)), w)
+		return widget.Fit("ports "+ports(p, st), w)
 	}
 	parts := []string{"mem " + usage(g.Memory), "root " + usage(g.Root), "data " + usage(g.Data)}
 	if st.Live {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Doctor ends at the first check that fails, unless the person is elsewhere.
+// Doctor selects the first check that fails, unless the person has selected another.
 func TestDoctorSelectsWhatFails(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.checks = lackingHost()
@@ -22,7 +22,7 @@ func TestDoctorSelectsWhatFails(t *testing.T) {
 	}
 }
 
-// Checks of an earlier look are not shown as those of now.
+// Doctor runs the checks each time it is opened.
 func TestDoctorLooksEachTime(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)

@@ -17,12 +17,12 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// noon is when every test is.
+// noon is the time in every test.
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 func init() { time.Local = time.UTC }
 
-// fake is a box that does what a test says, and remembers what it was asked to do.
+// fake is a box that does what a test says, and records what it was asked.
 type fake struct {
 	known  Known
 	status func(context.Context) (*ops.Status, error)
@@ -96,7 +96,7 @@ func (f *fake) Attach(ctx context.Context) (*exec.Cmd, error) {
 	return nil, errors.New("nothing to attach to")
 }
 
-// desired is a lock of six components.
+// desired returns a lock with six components.
 func desired() *lock.Lock {
 	l := &lock.Lock{Schema: 1, Lima: lock.Lima{Version: "2.1.3"}, Arch: "arm64", Components: map[string]*lock.Component{}}
 	for i, v := range []string{"24.17.0", "0.13.8", "2.1.332", "0.171.0", "0.19.0", "1.5.9"} {
@@ -108,11 +108,12 @@ func desired() *lock.Lock {
 	return l
 }
 
-// running is the status of the box in the design: one drifted, one not signed in.
+// runningStatus returns the status of a running box: one component has drifted, one needs a login.
 func runningStatus() *ops.Status {
 	guest := &protocol.Status{OS: "ubuntu 26.04", Arch: "arm64", Uptime: 3*86400 + 4*3600, Now: noon.Format(time.RFC3339Nano), CPUs: 4, Load: 0.92,
 		Memory: protocol.Usage{Used: 3328 << 20, Total: 8 << 30}, Root: protocol.Usage{Used: 9 << 30, Total: 30 << 30}, Data: protocol.Usage{Used: 4 << 30, Total: 50 << 30}}
-	st := &ops.Status{Box: "main", State: "running", Live: true, Guest: guest, Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}
+	st := &ops.Status{Box: "main", State: "running", Live: true, Guest: guest, Ports: protocol.Ports{Executor: 4788, Dashboard: 9119},
+		Forwards: []ops.Port{{Service: "executor", Port: 4788, State: ops.PortOK}, {Service: "dashboard", Port: 9119, State: ops.PortOK}}}
 	for i, applied := range []string{"24.17.0", "0.13.8", "2.1.332", "0.169.0", "0.19.0", "1.5.9"} {
 		name := lock.Order[i]
 		g := protocol.ComponentStatus{Name: name, Applied: applied, State: protocol.Healthy}
@@ -137,11 +138,11 @@ func runningStatus() *ops.Status {
 	return st
 }
 
-// off is the same box stopped, as it was last seen.
+// off returns the status of the same box when it is off, as last seen three hours ago.
 func off(state string) *ops.Status {
 	st := runningStatus()
 	seen := noon.Add(-3 * time.Hour)
-	st.Live, st.State, st.Seen = false, state, &seen
+	st.Live, st.State, st.Seen, st.Forwards = false, state, &seen, nil
 	for i := range st.Components {
 		c := &st.Components[i]
 		c.State, c.Service, c.Since = ops.NotAsked, "", 0
@@ -177,7 +178,7 @@ func healthyHost() []ops.Check {
 	return all
 }
 
-// testModel is a dashboard on a fake, at noon.
+// testModel returns a dashboard of a fake.
 func testModel(f *fake, w, h int) *model {
 	m := newModel(context.Background(), f)
 	m.now = func() time.Time { return noon }
@@ -187,7 +188,7 @@ func testModel(f *fake, w, h int) *model {
 	return m
 }
 
-// drain runs a command and all that follow from it.
+// drain runs a command and all commands that follow from it.
 func drain(m *model, cmd tea.Cmd) {
 	for todo := []tea.Cmd{cmd}; len(todo) > 0; todo = todo[1:] {
 		if todo[0] == nil {
@@ -202,7 +203,7 @@ func drain(m *model, cmd tea.Cmd) {
 	}
 }
 
-// press types keys, each as the terminal names it.
+// press types keys.
 func press(m *model, keys ...string) tea.Cmd {
 	var last tea.Cmd
 	for _, k := range keys {
@@ -225,7 +226,7 @@ func key(name string) tea.KeyPressMsg {
 
 func sized(w, h int) tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
 
-// on is a dashboard of that box, its first answer taken in.
+// on returns a dashboard of a box that has answered once.
 func on(f *fake) *model {
 	m := testModel(f, 80, 24)
 	drain(m, tea.Batch(m.readFiles(), m.ask()))

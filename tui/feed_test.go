@@ -56,7 +56,7 @@ func TestMergeEvents(t *testing.T) {
 	}
 }
 
-// A log that goes on while nobody looks, as during an attach, does not grow without end; its newest lines stay.
+// A log that nobody takes lines from, as during an attach, keeps only its newest lines.
 func TestLogThatNobodyTakesInHasAnEnd(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.openLogs("hermes")

@@ -8,7 +8,7 @@ import (
 	"hermes-box/ops"
 )
 
-// Words that people try are found in the palette, or it says what to do instead.
+// The palette knows the words that people try, or says what to do instead.
 func TestPaletteSynonyms(t *testing.T) {
 	for query, want := range map[string]string{
 		"restart": "▸ R ", "reboot": "▸ R ", "shutdown": "▸ S ", "delete": "▸ X ", "ssh": "▸ a ", "login": "▸ w ",

@@ -12,8 +12,8 @@ import (
 	"hermes-box/ops"
 )
 
-// stoppedThenStarted is a dashboard of a stopped box whose terminal has lost the focus, after which another process has
-// started the box.
+// stoppedThenStarted returns a dashboard of a stopped box whose terminal has lost the focus. Then another process started
+// the box.
 func stoppedThenStarted(t *testing.T) (*model, *fake) {
 	t.Helper()
 	f := withStatus(off("stopped"))
@@ -27,8 +27,8 @@ func stoppedThenStarted(t *testing.T) (*model, *fake) {
 	return m, f
 }
 
-// A terminal that tells that it has lost the focus need not tell that it has it again: a key proves that somebody looks,
-// and so do a paste and the mouse.
+// Terminals do not always report that they have the focus again. A key, a paste or the mouse proves that somebody looks:
+// a box that was started elsewhere is then shown as running.
 func TestAKeyProvesFocus(t *testing.T) {
 	for name, msg := range map[string]tea.Msg{"key": key("j"), "paste": tea.PasteMsg{Content: "x"}, "mouse": tea.MouseWheelMsg{Button: tea.MouseWheelDown}} {
 		m, _ := stoppedThenStarted(t)
@@ -39,8 +39,8 @@ func TestAKeyProvesFocus(t *testing.T) {
 	}
 }
 
-// Without the focus the host's files are read all the same: a box that was started elsewhere is not shown as stopped for
-// ever, and what was seen of it before carries its age. The box itself is not asked.
+// Without the focus the host's files are still read: a box that was started elsewhere is not shown as stopped, and older
+// data carries its age. The box itself is not asked.
 func TestUnfocusedIsNotStaleForEver(t *testing.T) {
 	m, f := stoppedThenStarted(t)
 	n := len(f.asked)
@@ -53,7 +53,7 @@ func TestUnfocusedIsNotStaleForEver(t *testing.T) {
 	}
 }
 
-// What was true when it was asked grows old while nobody asks: the uptime goes on, and the rest carries its age.
+// While the box is not asked, the uptime goes on and everything else carries its age.
 func TestUnfocusedGrowsOld(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.update(tea.BlurMsg{})
@@ -64,7 +64,7 @@ func TestUnfocusedGrowsOld(t *testing.T) {
 	}
 }
 
-// A key acts on what is true when it is pressed, not on what was true when the box was last asked.
+// A key acts on the state when it is pressed, not on that of the last poll.
 func TestKeysActOnWhatIsNow(t *testing.T) {
 	for _, blurred := range []bool{true, false} {
 		f := withStatus(off("stopped"))
@@ -84,7 +84,7 @@ func TestKeysActOnWhatIsNow(t *testing.T) {
 	}
 }
 
-// A stop elsewhere is no failure of the box, whatever its services say meanwhile.
+// While another process stops the box, it is not shown as degraded.
 func TestStopElsewhereIsNotDegraded(t *testing.T) {
 	st := runningStatus()
 	st.State = "degraded"
@@ -94,7 +94,7 @@ func TestStopElsewhereIsNotDegraded(t *testing.T) {
 	}
 }
 
-// Behind one's own start the components are as its events tell, and not stopped: nobody has asked them yet.
+// During a start the components are not shown as stopped: the events of the start tell their state.
 func TestComponentsDuringAStart(t *testing.T) {
 	f := withStatus(off("stopped"))
 	end := held(f)
@@ -111,7 +111,7 @@ func TestComponentsDuringAStart(t *testing.T) {
 	settle(t, m)
 }
 
-// An answer to a question from before the box changed says nothing of now.
+// An answer to a question from before a change is dropped.
 func TestAnswersFromBeforeAreDropped(t *testing.T) {
 	m := on(withStatus(off("stopped")))
 	asked := noon.Add(time.Second)

@@ -18,7 +18,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// anyKeys are those of the bindings, and what else a keyboard has.
+// anyKeys returns the keys of the bindings and others.
 func anyKeys() (all []tea.KeyPressMsg) {
 	for _, b := range bindings() {
 		for _, k := range b.keys {
@@ -33,7 +33,7 @@ func anyKeys() (all []tea.KeyPressMsg) {
 	return append(all, tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}, tea.KeyPressMsg{Code: tea.KeyF12}, tea.KeyPressMsg{}, tea.KeyPressMsg{Code: -1, Text: "\x1b[31m"})
 }
 
-// anyText is what a box may say.
+// anyText returns a text that a box may send.
 func anyText(r *rand.Rand) string {
 	texts := []string{"", "ok", "\x1b]52;c;eA==\x07\x1b[2J\x1b[6n", "a\u202eb\u2066c\u200bd\u061c", "\x1b]8;;x\x1b\\link\x1b]8;;\x1b\\", "\u009b31mC1\u0090q\u009c",
 		"bad \xff\xfe\xc3 bytes", "\r\n\r\nlines\n\n\tand a tab", "世界世界世界👩‍👩‍👧‍👦🇩🇪é\u0301\u0301\u0301\u0301", "\x1bP+q544e\x1b\\\x05\x07\x0e\x7f", "\u2028\u2029",
@@ -86,7 +86,7 @@ func anyCheck(r *rand.Rand) ops.Check {
 	return ops.Check{ID: anyText(r), Title: anyText(r), Verdict: []ops.Verdict{ops.Pass, ops.Warn, ops.Fail, ops.Unknown, ""}[r.IntN(5)], Evidence: anyText(r), Repair: anyText(r)}
 }
 
-// anyMessage is something that may happen to the dashboard, at any time.
+// anyMessage returns a message that the dashboard may get at any time.
 func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
 	ended, err := r.IntN(6) == 0, anyError(r)
 	switch n := r.IntN(40); n {
@@ -161,7 +161,7 @@ func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
 
 var ownColour = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
 
-// walk has things happen to a dashboard in an order that the seed says, and looks at each frame.
+// walk sends a dashboard random messages and checks each frame.
 func walk(t *testing.T, seed uint64, steps int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	f := []*fake{withStatus(runningStatus()), noBox(), withStatus(off("stopped")), withStatus(off("degraded"))}[r.IntN(4)]
@@ -200,11 +200,11 @@ func walk(t *testing.T, seed uint64, steps int) {
 		now = now.Add(time.Duration(r.IntN(3000)-100) * time.Millisecond)
 		m.update(last)
 		look()
-		if m.ctx.Err() != nil { // it was left
+		if m.ctx.Err() != nil { // it has quit
 			return
 		}
 	}
-	// Whatever is on the screen now, one can leave.
+	// Whatever is on the screen now, q quits.
 	m.update(sized(80, 24))
 	for range 12 {
 		now = now.Add(2 * time.Second)
@@ -223,8 +223,8 @@ func walk(t *testing.T, seed uint64, steps int) {
 	t.Fatalf("seed %d: there is no way out of\n%s", seed, screen(m))
 }
 
-// Whatever is typed and whatever happens, in whatever order: no frame is larger than the terminal, none of what others
-// have said steers it, and q leaves.
+// Whatever is typed and whatever happens, in any order: no frame is larger than the terminal, no text from the box
+// controls the terminal, and q quits.
 func TestAnythingAnytime(t *testing.T) {
 	seeds := 20
 	if testing.Short() {

@@ -30,7 +30,7 @@ type scene struct {
 	make func(w, h int) *model
 }
 
-// scenes are every view in every state that looks different.
+// scenes returns every view in every state that looks different.
 func scenes() []scene {
 	on := func(f *fake, after ...func(m *model)) func(w, h int) *model {
 		return func(w, h int) *model {
@@ -56,6 +56,9 @@ func scenes() []scene {
 		Hint("printf 'schema: 1\\nname: main\\n' > hermes-box.yaml")}}
 	degraded := off("degraded")
 	degraded.Cause = "the VM runs on without its host agent, which has died; stop it and start it again"
+	troubled := runningStatus()
+	troubled.Skew, troubled.Guest.OOMKills = -3600, 1
+	troubled.Forwards[0].State, troubled.Forwards[0].Holder = ops.PortTaken, "pid 812 (python3 -m http.server)"
 	busy := off("starting")
 	busy.Busy = "create is under way"
 	busy.Underway = &ops.Underway{Operation: "create", Running: true, PID: 1 << 22, Started: noon.Add(-time.Minute), Step: "boot"}
@@ -69,6 +72,7 @@ func scenes() []scene {
 		{"dashboard-stopped", on(withStatus(off("stopped")))},
 		{"dashboard-unasked", on(withStatus(off("running")))},
 		{"dashboard-degraded", on(withStatus(degraded))},
+		{"dashboard-troubled", on(withStatus(troubled))},
 		{"dashboard-busy", on(withStatus(busy))},
 		{"dashboard-unknown", on(withStatus(&ops.Status{Box: "main", State: "starting", Cause: "it is booting", Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}}))},
 		{"dashboard-hanging", on(withStatus(runningStatus()), func(m *model) {
@@ -113,7 +117,7 @@ func scenes() []scene {
 	}
 }
 
-// lackingHost is a machine that cannot make a box yet.
+// lackingHost returns the checks of a machine on which no box can be created yet.
 func lackingHost() []ops.Check {
 	all := healthyHost()
 	all[2] = ops.Check{ID: "lima", Title: "Lima", Verdict: ops.Fail, Evidence: "limactl is not installed", Repair: `install Lima 2.1.3: see README, "Lima"`}
@@ -130,7 +134,7 @@ func manyLines(n int) (all []string) {
 	return all
 }
 
-// creating is a create that has come to a step, or has ended there.
+// creating shows a create that has reached a step, or has ended there.
 func creating(at int, err error) func(m *model) {
 	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
 		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software", Phase: ops.PhaseVerify},
@@ -190,7 +194,7 @@ func creating(at int, err error) func(m *model) {
 	}
 }
 
-// started is a start that has ended: it installs nothing.
+// started shows a start that has ended.
 func started(m *model) {
 	o := &operation{verb: verbs()[1], box: "main", begun: noon.Add(-8 * time.Second), feed: newFeed(mergeEvents), done: make(chan struct{}), stop: func() {}}
 	m.op, m.view = o, onOperation
@@ -207,7 +211,7 @@ func started(m *model) {
 	o.grace = widget.Grace{}
 }
 
-// Every view in every state, as text: read them as pictures when they change.
+// Every view in every state, as text. When they change, look at them as pictures.
 func TestGolden(t *testing.T) {
 	for _, size := range [][2]int{{60, 16}, {80, 24}, {120, 40}} {
 		for _, s := range scenes() {
@@ -236,9 +240,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// No size panics, and no frame is larger than the terminal. With -every each view is tried at each size;
-// without it each size is tried on some view, and on each view every fourth of the widths and heights, the very small,
-// and those around which the layout changes.
+// No size panics, and no frame is larger than the terminal. With -every each view is tried at each size. Without it,
+// each size is tried with some view, and each view with every fourth width and height, the smallest, and those around
+// which the layout changes.
 func TestSizes(t *testing.T) {
 	step := 4
 	if *every {

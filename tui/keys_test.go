@@ -13,7 +13,7 @@ import (
 	"hermes-box/ops"
 )
 
-// What keys do, from one state to the next: what is then on the screen, and what the box was asked for.
+// What keys do: what is then on the screen, and what the box was asked.
 func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -21,7 +21,7 @@ func TestKeys(t *testing.T) {
 		keys  string
 		shows string // on the screen
 		hides string
-		asked string // of the box; "!" begins what must not have been
+		asked string // of the box; with "!" in front: not asked
 	}{
 		{"down moves", withStatus(runningStatus()), "j j", "▸ claude", "▸ node", ""},
 		{"the selection stops at the end", withStatus(runningStatus()), "j j j j j j j j j", "▸ executor", "", ""},
@@ -127,7 +127,7 @@ func TestMouse(t *testing.T) {
 	}
 }
 
-// In a terminal too small to show what would be done, nothing is.
+// In a terminal that is too small to show what a key does, keys do nothing.
 func TestNothingIsDoneUnseen(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
@@ -141,7 +141,7 @@ func TestNothingIsDoneUnseen(t *testing.T) {
 	}
 }
 
-// However long what is said of it, the name can be typed.
+// However long the text of a dialog is, its answers are visible.
 func TestDialogKeepsItsAnswer(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.known.Config = "/srv/" + strings.Repeat("a-long-directory/", 30) + "hermes-box.yaml"
@@ -153,7 +153,7 @@ func TestDialogKeepsItsAnswer(t *testing.T) {
 	}
 }
 
-// One key means one thing in a place, and everything that can be done says what it does.
+// In each place a key has one meaning, and every binding says what it does.
 func TestBindings(t *testing.T) {
 	ids := map[string]bool{}
 	for at := onFirst; at <= onDoctor; at <<= 1 {

@@ -9,7 +9,7 @@ import (
 	"hermes-box/ops"
 )
 
-// A box that another command has made is asked at once, and what was answered while there was none is forgotten.
+// A box that another command has created is asked at once; an answer from before is dropped.
 func TestABoxThatComesIsAsked(t *testing.T) {
 	f := noBox()
 	m := on(f)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// logOf is a log on the screen, without a box that gives it.
+// logOf shows a log with these lines.
 func logOf(source string, lines []string) *model {
 	m := on(withStatus(runningStatus()))
 	m.view, m.logs.source, m.logs.lines = onLogs, source, lines
@@ -76,7 +76,7 @@ func TestLogWraps(t *testing.T) {
 	}
 }
 
-// A file is read anew as a whole; while it comes in, in parts, what was there stays.
+// A file is read again as a whole; until all of it has come, the lines from before stay.
 func TestLogOfAFile(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.log = "one\ntwo\n"
@@ -97,7 +97,7 @@ func TestLogOfAFile(t *testing.T) {
 	}
 }
 
-// The log below the details of a component is read as long as it is shown, and no longer.
+// The log below the details of a component is read only as long as it is shown.
 func TestDetailsReadTheLog(t *testing.T) {
 	for _, leave := range []string{"esc", "d", "v"} {
 		f := withStatus(runningStatus())
@@ -112,7 +112,7 @@ func TestDetailsReadTheLog(t *testing.T) {
 	}
 }
 
-// Ten thousand lines: drawn once, then a scroll costs a screen, not the log.
+// Scrolling a log of ten thousand lines costs a screen, not the log.
 func BenchmarkLongLog(b *testing.B) {
 	m := testModel(withStatus(runningStatus()), 120, 40)
 	m.view, m.logs.lines, m.logs.wrap = onLogs, manyLines(logLines), true

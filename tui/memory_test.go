@@ -11,8 +11,8 @@ import (
 	"hermes-box/ops"
 )
 
-// An hour before the dashboard: an operation that reports all the while, a box that is asked, a log that is followed, and
-// a person who walks through the views. What is kept is full after twelve minutes and must not grow from there.
+// An hour of a dashboard with an operation that reports all the time, a box that is polled, a log that is followed, and a
+// person who goes through the views. All buffers are full after twelve minutes; memory must not grow after that.
 func TestMemoryIsFlatOverAnHour(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	now := noon
@@ -55,7 +55,7 @@ func TestMemoryIsFlatOverAnHour(t *testing.T) {
 	}
 }
 
-// secondOfWork is what an operation reports in a second: lines, bytes, phases and warnings.
+// secondOfWork returns what an operation reports in a second: lines, bytes, phases and warnings.
 func secondOfWork(now time.Time, second int) (all []ops.Event) {
 	for i := range 20 {
 		all = append(all, ops.Event{Time: now, Kind: ops.Log, Step: "install", Line: fmt.Sprintf("line %d of second %d", i, second)},
@@ -66,10 +66,10 @@ func secondOfWork(now time.Time, second int) (all []ops.Event) {
 	return all
 }
 
-// heap is what is in use, and nothing else.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what a pool holds goes with the second
+	runtime.GC() // the second collection empties the pools
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	return s.HeapAlloc

@@ -41,6 +41,8 @@ func (s *state) suggestions() []suggestion {
 		}
 	case s.failed != nil:
 		add("doctor", "find out what is wrong")
+	case s.own == nil && (s.skew() != "" || len(st.PortProblems()) > 0):
+		add("doctor", "repair what is wrong")
 	}
 	current := st.Live && s.own == nil
 	for _, c := range st.Components {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Much to sign in to does not hide what else there is to do.
+// Many missing logins do not hide the other suggestions.
 func TestNextLeavesRoom(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {
@@ -25,7 +25,7 @@ func TestSomeOf(t *testing.T) {
 	}
 }
 
-// Letters that are strewn over what something does do not find it.
+// The palette does not match letters scattered over an effect.
 func TestPaletteFindsWords(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	press(m, ":", "d", "e", "l")

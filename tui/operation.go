@@ -71,8 +71,7 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Log:
 		o.note(e.Time, e.Line)
 	case ops.Warning:
-		o.warnings = append(o.warnings[max(0, len(o.warnings)-warningsKept+1):], widget.Clean(e.Line))
-		o.note(e.Time, "warning: "+e.Line)
+		o.warn(e.Time, e.Line)
 	case ops.Done:
 		s.state, s.took, s.detail = stepDone, seconds(e), ""
 		o.fill(s, protocol.Done)
@@ -82,16 +81,17 @@ func (o *operation) apply(e ops.Event) {
 	case ops.Undoing:
 		s.state = stepUndoing
 		o.note(e.Time, "undo: "+e.Title)
-	case ops.Kept:
-		s.state, s.detail = stepDone, widget.Clean(e.Line)
-		o.warnings = append(o.warnings, widget.Clean(e.Line))
-		o.note(e.Time, "not undone: "+e.Title+": "+e.Line)
 	case ops.Undone:
 		s.state = stepUndone
 		if e.Error != "" {
 			s.state, s.detail, o.stuck = stepStuck, widget.Clean("could not be undone: "+e.Error), true
 		}
 		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
+	case ops.Kept:
+		if s.state == stepDone { // else its row says how it failed
+			s.state, s.detail = stepKept, widget.Clean(e.Line)
+		}
+		o.warn(e.Time, "not undone: "+e.Line)
 	}
 }
 
@@ -158,6 +158,11 @@ func (o *operation) note(at time.Time, line string) {
 		o.log = slices.Delete(o.log, 0, logLines/10)
 	}
 	o.log = append(o.log, at.Local().Format("15:04:05")+"  "+widget.Clean(line))
+}
+
+func (o *operation) warn(at time.Time, line string) {
+	o.warnings = append(o.warnings[max(0, len(o.warnings)-warningsKept+1):], widget.Clean(line))
+	o.note(at, "warning: "+line)
 }
 
 // finish takes in the outcome.

@@ -15,7 +15,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// held is a create that goes on until the test ends it, or it is canceled.
+// held makes operations run until the test ends them or they are canceled.
 func held(f *fake) (end chan error) {
 	end = make(chan error)
 	f.run = func(ctx context.Context, sink ops.Sink) error {
@@ -31,7 +31,7 @@ func held(f *fake) (end chan error) {
 	return end
 }
 
-// settle takes in what an operation has told until it has ended.
+// settle takes in the events of an operation until it has ended.
 func settle(t *testing.T, m *model) {
 	t.Helper()
 	for !m.op.ended {
@@ -60,7 +60,7 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	}
 	settle(t, m)
 	close(end)
-	// It may end before the dashboard does, or after: either way that is how the dashboard ends, told once.
+	// Whether the operation ends before the dashboard or after it, its outcome is reported once.
 	var out strings.Builder
 	err := m.waitUndone(&out)
 	if m.reportUnread(&out); fault.CodeOf(err) != fault.Interrupted || out.String() != "" {
@@ -68,7 +68,7 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	}
 }
 
-// Whoever puts a failed create away is told whether the machine has all it needs, also in a demo, which begins with it.
+// After a failed create is closed, the first view shows the checks of this machine, also in a demo, which begins with create.
 func TestChecksAfterAFailedCreate(t *testing.T) {
 	f := noBox()
 	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
@@ -100,7 +100,7 @@ func TestStepProgressCutsNoNumber(t *testing.T) {
 	}
 }
 
-// What is put back after a failure is not where it failed.
+// A phase that is undone after a failure is not shown as where it failed.
 func TestStepStaysWhereItFailed(t *testing.T) {
 	o := &operation{}
 	for _, e := range []ops.Event{
@@ -117,7 +117,7 @@ func TestStepStaysWhereItFailed(t *testing.T) {
 	}
 }
 
-// The clock of an operation goes on in a terminal without the focus, which may well be looked at; there is only one pulse.
+// The clock of an operation goes on without the focus, since the terminal may be visible. There is only one pulse.
 func TestPulse(t *testing.T) {
 	m := on(noBox())
 	creating(9, nil)(m)

@@ -13,7 +13,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// An operation that fails while another view is shown is told all the same, and its question is taken back.
+// An operation that fails while another view is shown is reported there, and its question is closed.
 func TestFailureElsewhere(t *testing.T) {
 	f := noBox()
 	end := held(f)
@@ -29,7 +29,7 @@ func TestFailureElsewhere(t *testing.T) {
 	if s := screen(m); !strings.Contains(s, "no room is left") || !strings.Contains(s, "hint: make room") || !strings.Contains(s, "ENOSPC") {
 		t.Fatal(s)
 	}
-	// Keys in flight are no answer; after some quiet, they are.
+	// Keys typed before the error could be read are ignored; after a pause they close it.
 	now := noon
 	m.now = func() time.Time { return now }
 	for range 3 {
@@ -50,7 +50,7 @@ func TestFailureElsewhere(t *testing.T) {
 	}
 }
 
-// The end of an operation is told where the person is.
+// The end of an operation is reported in whichever view is shown.
 func TestSuccessElsewhere(t *testing.T) {
 	f := withStatus(off("stopped"))
 	end := held(f)
@@ -63,7 +63,7 @@ func TestSuccessElsewhere(t *testing.T) {
 	}
 }
 
-// The end of a long operation is announced where nobody looks; of a short one, or to somebody who does, it is not.
+// The end of a long operation is announced to a terminal without the focus; that of a short one is not.
 func TestLongOperationsAreAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		took    time.Duration
@@ -89,7 +89,7 @@ func TestLongOperationsAreAnnounced(t *testing.T) {
 	}
 }
 
-// What was on the screen unread is left in the terminal.
+// An error that was still on the screen is printed at exit.
 func TestUnreadErrorIsTold(t *testing.T) {
 	m := on(noBox())
 	creating(9, fault.New(fault.HealthFailed, "smoke failed").Hint("look at the log"))(m)

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A paste goes into what is being typed and nowhere else, and however much it is, the next key is seen at once.
+// A paste goes only where text is typed, and a huge one does not delay the next key.
 func TestPaste(t *testing.T) {
 	much := tea.PasteMsg{Content: strings.Repeat("\x1b[31mmain\n", 1<<20)}
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"hermes-box/ops"
 )
 
-// Refreshing moves neither selection nor scroll; a box that is gone is not shown any more.
+// A refresh keeps selection and scroll; a box that is gone is no longer shown.
 func TestRefreshKeepsThePlace(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
@@ -32,7 +32,7 @@ func TestRefreshKeepsThePlace(t *testing.T) {
 	}
 }
 
-// A failed or hanging question leaves what was known, and it grows old before one's eyes.
+// A question that fails or hangs keeps the last answer, which is shown with its age.
 func TestStaleIsToldApart(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)

@@ -28,7 +28,7 @@ func readable(line string) string {
 	return line
 }
 
-// commandLine is one run of limactl or ssh.
+// commandLine describes one run of limactl or ssh.
 func commandLine(c ops.LoggedCommand) string {
 	how := "✓"
 	switch {
@@ -40,7 +40,7 @@ func commandLine(c ops.LoggedCommand) string {
 	return withMore(fmt.Sprintf("%s %6s  %s", how, widget.Elapsed(time.Duration(c.Seconds*float64(time.Second))), c.Line()), c.Error, c.Stderr)
 }
 
-// eventLine is one event of an operation.
+// eventLine describes one event of an operation.
 func eventLine(e ops.Event) string {
 	took := ""
 	if e.Seconds > 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is found on the last screen of a log cannot be scrolled to its top: n goes on from one to the next all the same.
+// Matches on the last screen of a log cannot be scrolled to the top; n still goes from one to the next.
 func TestSearchOnTheLastScreen(t *testing.T) {
 	m := logOf("hermes", manyLines(100))
 	screen(m)

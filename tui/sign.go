@@ -50,9 +50,3 @@ func SignOfVerdict(v ops.Verdict) widget.Sign {
 func sign(glyph, word string, tone widget.Tone) widget.Sign {
 	return widget.Sign{Glyph: glyph, Word: word, Tone: tone}
 }
-
-// stateSign draws the state of a box or of a component.
-func stateSign(t widget.Theme, state string) string { return t.Sign(SignOf(state)) }
-
-// verdictSign draws the outcome of a check.
-func verdictSign(t widget.Theme, v ops.Verdict) string { return t.Sign(SignOfVerdict(v)) }

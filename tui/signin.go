@@ -30,7 +30,7 @@ func (m *model) signedIn(msg signedInMsg) tea.Cmd {
 	return tea.Batch(m.pollNow(), tea.RequestWindowSize)
 }
 
-// walkthrough is the sign-in on the terminal that the dashboard has handed over.
+// walkthrough runs the sign-in on the terminal that the dashboard has handed over.
 type walkthrough struct {
 	ctx context.Context
 	run func() error

@@ -19,7 +19,6 @@ type state struct {
 	vm    string      // the state of the VM by the host's files when live arrived
 	seen  time.Time   // when live arrived
 	load  []float64   // of the CPUs, each between 0 and 1, the newest last
-	ahead time.Duration
 
 	asking bool
 	asked  time.Time
@@ -89,12 +88,6 @@ func (s *state) answered(msg statusMsg) {
 	s.load = append(s.load, g.Load/float64(max(1, g.CPUs)))
 	if len(s.load) > 60 {
 		s.load = s.load[1:]
-	}
-	if t, err := time.Parse(time.RFC3339Nano, g.Now); err == nil {
-		s.ahead = t.Sub(msg.at)
-		if t.After(msg.asked) && t.Before(msg.at) {
-			s.ahead = 0
-		}
 	}
 }
 
@@ -169,6 +162,15 @@ func (s *state) stale(now time.Time) time.Duration {
 		return max(now.Sub(s.seen), time.Second)
 	}
 	return 0
+}
+
+// skew is how far the clock of the box is wrong, in words; empty where it is right or not known.
+func (s *state) skew() string {
+	st := s.status()
+	if !st.Live {
+		return ""
+	}
+	return ops.SkewText(time.Duration(st.Skew * float64(time.Second)))
 }
 
 // upTime is how long the box has been up by now.

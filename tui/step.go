@@ -23,6 +23,7 @@ const (
 	stepCanceled
 	stepUndoing
 	stepUndone
+	stepKept // it is not undone
 )
 
 // step is a row of the plan.
@@ -94,6 +95,8 @@ func (s *step) line(p page, w, titleW int) string {
 		mark, tail = p.Warn.Render("–"), p.Warn.Render("canceled")+p.Dim.Render(" after "+widget.Elapsed(s.took))
 	case stepUndoing:
 		mark, tail = p.Warn.Render("↩"), p.Warn.Render("undoing")
+	case stepKept:
+		mark, tail = p.Good.Render("✓"), p.Dim.Render("not undone: "+s.detail)
 	case stepUndone:
 		mark, tail = p.Warn.Render("↩"), p.Dim.Render("undone")
 	}

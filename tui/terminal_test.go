@@ -16,7 +16,7 @@ import (
 
 const fakeVariable = "HERMES_BOX_TUI_TEST_BOX"
 
-// The test binary is also a dashboard on a box that misbehaves in the way the variable names.
+// The test binary is also a dashboard of a box that misbehaves as the variable says.
 func TestMain(m *testing.M) {
 	name := os.Getenv(fakeVariable)
 	if name == "" {
@@ -47,7 +47,7 @@ func misbehaving(name string) Box {
 			}
 			return ctx.Err()
 		}
-	case "hang": // it never answers, and does not mind its context
+	case "hang": // it never answers and ignores its context
 		f.status = func(context.Context) (*ops.Status, error) { select {} }
 	case "panic":
 		f.status = func(context.Context) (*ops.Status, error) { panic("out of luck") }
@@ -60,7 +60,7 @@ func dashboardOn(t testing.TB, name string) *ttytest.Terminal {
 	return ttytest.Start(t, exec.Command(os.Args[0]), 80, 24, fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 }
 
-// A key is never behind a flood of events: it takes no longer than beside an operation that says nothing, on the same
+// A flood of events does not delay keys: they take no longer than with an operation that sends nothing, on the same
 // machine at the same moment.
 func TestKeyToFrameInAFlood(t *testing.T) {
 	boxes := []string{"flood", "silence"}
@@ -98,7 +98,7 @@ func TestKeyToFrameInAFlood(t *testing.T) {
 	}
 }
 
-// A box that does not even mind its context keeps nobody from leaving.
+// A box that hangs and ignores its context does not delay quitting.
 func TestLeavingAHangingBox(t *testing.T) {
 	d := dashboardOn(t, "hang")
 	d.Shows("▸ node")

@@ -10,7 +10,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// underwayElsewhere is a box that another process is making, with the log that it has written so far.
+// underwayElsewhere returns a box that another process is creating, with these events in its log.
 func underwayElsewhere(t *testing.T, events ...ops.Event) *fake {
 	t.Helper()
 	f := busyBox()
@@ -68,7 +68,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 	}
 }
 
-// Watching ends nothing but itself: leaving asks nothing, and going back forgets it.
+// Leaving an operation that is only watched asks nothing and ends nothing.
 func TestWatchIsLeft(t *testing.T) {
 	f := underwayElsewhere(t)
 	m := on(f)
@@ -83,8 +83,8 @@ func TestWatchIsLeft(t *testing.T) {
 	m.tasks.wait(time.Second)
 }
 
-// A stop and a start that follow each other elsewhere are two operations: the one on the screen ends as it ended, and o
-// then shows the other.
+// A stop and a start that another process runs one after the other are two operations: the one on the screen ends with its
+// own outcome, and o then shows the other.
 func TestWatchOneOfTwoOperations(t *testing.T) {
 	event := func(operation string, kind ops.Kind, steps ...ops.StepInfo) ops.Event {
 		at := map[string]time.Time{"stop": noon, "start": noon.Add(time.Minute)}[operation]

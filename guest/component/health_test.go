@@ -14,65 +14,10 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// answers is a machine whose services give fixed answers.
-type answers struct {
-	Machine   // nil: nothing else is called
-	get, post int
-	body      string
-	err       error
-}
-
-func (a answers) Get(context.Context, string, map[string]string) (int, []byte, error) {
-	return a.get, nil, a.err
-}
-
-func (a answers) Post(context.Context, string, map[string]string, []byte) (int, []byte, error) {
-	return a.post, []byte(a.body), a.err
-}
-
 func put(t *testing.T, env Env, path, text string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(env.Path(path)), 0o755), os.WriteFile(env.Path(path), []byte(text), 0o755)); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestExecutorHealth(t *testing.T) {
-	active := machine.Unit{Active: "active"}
-	const token = "EXECUTOR_AUTH_TOKEN=0123456789abcdef0123456789abcdef\n"
-	for _, tt := range []struct {
-		name  string
-		unit  machine.Unit
-		says  answers
-		token string
-		want  string
-	}{
-		{"guarded and speaking", active, answers{get: 401, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
-		{"open and speaking", active, answers{get: 200, post: 200, body: `{"result":{"serverInfo":{}}}`}, token, protocol.Healthy},
-		{"not running", machine.Unit{Active: "inactive"}, answers{}, token, protocol.Stopped},
-		{"given up", machine.Unit{Active: "failed", Result: "exit-code"}, answers{}, token, protocol.FailedState},
-		{"between restarts", machine.Unit{Active: "activating", Sub: "auto-restart"}, answers{}, token, protocol.FailedState},
-		{"being started", machine.Unit{Active: "activating", Sub: "start"}, answers{}, token, protocol.Starting},
-		{"being started after a crash", machine.Unit{Active: "activating", Sub: "start", Restart: 1}, answers{}, token, protocol.Starting},
-		{"being started after too many", machine.Unit{Active: "activating", Sub: "start", Restart: MaxRestarts}, answers{}, token, protocol.FailedState},
-		{"early in the boot", machine.Unit{Active: "inactive", Queued: true}, answers{}, token, protocol.Starting},
-		{"silent", active, answers{err: errors.New("connection refused")}, token, protocol.FailedState},
-		{"broken", active, answers{get: 500}, token, protocol.FailedState},
-		{"token refused", active, answers{get: 401, post: 401}, token, protocol.FailedState},
-		{"not MCP", active, answers{get: 200, post: 200, body: "<html>"}, token, protocol.FailedState},
-		{"no token", active, answers{get: 401}, "", protocol.FailedState},
-		{"token of nothing", active, answers{get: 401}, "EXECUTOR_AUTH_TOKEN=\n", protocol.FailedState},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			env := Env{Tree: durable.Tree{Root: t.TempDir()}, Machine: tt.says}
-			put(t, env, layout.Ports, "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
-			if tt.token != "" {
-				put(t, env, layout.ExecutorToken, tt.token)
-			}
-			if state, detail := (Executor{}).Health(context.Background(), env, tt.unit); state != tt.want {
-				t.Errorf("%s: %s", state, detail)
-			}
-		})
 	}
 }
 

@@ -49,9 +49,13 @@ func (m *Machine) ensureAccount(ctx context.Context, name string, id int, home s
 	return m.userSettings(ctx, name)
 }
 
-// userSettings sets the shell, and lets the user read the system's log from its next login on.
+// userSettings sets the shell, and lets the user read the system's log from its next login on. An image may lack that group.
 func (m *Machine) userSettings(ctx context.Context, name string) error {
-	_, err := m.Run(ctx, Cmd{Path: "usermod", Args: []string{"--shell", "/bin/bash", "--append", "--groups", journalGroup, name}})
+	args := []string{"--shell", "/bin/bash"}
+	if _, err := user.LookupGroup(journalGroup); err == nil {
+		args = append(args, "--append", "--groups", journalGroup)
+	}
+	_, err := m.Run(ctx, Cmd{Path: "usermod", Args: append(args, name)})
 	return err
 }
 

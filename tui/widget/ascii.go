@@ -17,12 +17,6 @@ var plain = map[rune]rune{
 	'▁': '_', '▂': '_', '▃': '.', '▄': '-', '▅': '=', '▆': '+', '▇': '#', '█': '#',
 }
 
-// Plain returns the substitute of a glyph on a terminal without Unicode; false if it has none.
-func Plain(glyph rune) (rune, bool) {
-	r, ok := plain[glyph]
-	return r, ok || glyph < utf8.RuneSelf
-}
-
 // ToASCII rewrites a text for a terminal without Unicode. A character without a substitute becomes as many question
 // marks as it has cells.
 func ToASCII(frame string) string {

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// FramesPerSecond is how often Bubble Tea looks for something to draw: a key is seen within 17 ms, and what it takes
-	// to draw.
+	// FramesPerSecond is how often Bubble Tea checks for a new frame: a key is visible within 17 ms plus the time of
+	// drawing.
 	FramesPerSecond = 60
-	// atRest is how often it looks when nothing has happened for restAfter.
+	// atRest is how often it checks after restAfter without messages.
 	atRest, restAfter = time.Second, 250 * time.Millisecond
 )
 
-// Frames has Bubble Tea look for something to draw often while messages come, and seldom otherwise. Of itself it looks
-// at one rate for as long as the program runs, and a dashboard that is left open for days would wake the processor
-// sixty times a second for nothing.
+// Frames makes Bubble Tea check for new frames often while messages come, and seldom otherwise. By itself it checks at one
+// rate for as long as the program runs: a dashboard that is left open for days would wake the processor sixty times a
+// second for nothing.
 type Frames struct {
 	ticker func() *time.Ticker
 
@@ -28,8 +28,8 @@ type Frames struct {
 	rest  *time.Timer
 }
 
-// Pace takes over the ticker of a program; nil where this version of Bubble Tea keeps it elsewhere. There is no other
-// way to it than its private field: a test tells when that moves.
+// Pace takes over the ticker of a program, through its private field: there is no other way. It returns nil where this
+// version of Bubble Tea has no such field, which a test reports.
 func Pace(p *tea.Program) *Frames {
 	field := reflect.ValueOf(p).Elem().FieldByName("ticker")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*time.Ticker]() {
@@ -39,7 +39,7 @@ func Pace(p *tea.Program) *Frames {
 	return &Frames{ticker: func() *time.Ticker { return *ticker }}
 }
 
-// Wake is called from Update, where something may have changed.
+// Wake is called from Update, when something may have changed.
 func (f *Frames) Wake() {
 	if f == nil {
 		return
@@ -56,7 +56,7 @@ func (f *Frames) Wake() {
 	}
 }
 
-// relax ends being awake, once nothing has happened for long enough.
+// relax goes back to rest after restAfter without messages.
 func (f *Frames) relax(ticker *time.Ticker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

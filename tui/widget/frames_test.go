@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// The ticker is where it is looked for; else a dashboard at rest would cost what a busy one does.
+// Bubble Tea has the ticker where Pace looks for it. Without it a dashboard at rest would cost as much as a busy one.
 func TestPaceFindsTheTicker(t *testing.T) {
 	if Pace(tea.NewProgram(nil)) == nil {
 		t.Error("this version of Bubble Tea has its ticker elsewhere: see tui/widget/frames.go")
@@ -47,6 +47,6 @@ func TestFramesAreSeldomAtRest(t *testing.T) {
 		if took := time.Since(begun); took > time.Second/FramesPerSecond {
 			t.Errorf("the first frame after rest took %v", took)
 		}
-		ticks(2 * restAfter) // the timer of the bubble has to end
+		ticks(2 * restAfter) // synctest waits for the timer to end
 	})
 }
