@@ -70,7 +70,7 @@ func New(c Config) *Client {
 		c.Accel = Acceleration
 	}
 	client := &Client{config: c, env: append(env, "LIMA_HOME="+c.Home), probe: c.Accel}
-	client.Client = &ssh.Client{Program: c.SSH, Env: client.env, Log: client.log, Helper: c.Helper, Dir: func(name string) (string, error) {
+	client.Client = &ssh.Client{Program: c.SSH, Env: client.env, Log: client.logSSH, Helper: c.Helper, Dir: func(name string) (string, error) {
 		return client.Dir(name), checkName("instance", name)
 	}}
 	return client

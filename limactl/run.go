@@ -13,6 +13,7 @@ import (
 
 	"hermes-box/internal/sanitize"
 	"hermes-box/limactl/child"
+	"hermes-box/limactl/ssh"
 )
 
 // maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
@@ -55,7 +56,7 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 		err = context.Cause(ctx)
 	}
 	out := output{stdout: stdout.kept.Bytes(), stderr: stderr.kept.String()}
-	c.log(ctx, "", cmd, begin, sanitize.LastLines(out.stderr, 20), err)
+	c.log(ctx, Command{Args: cmd.Args, Duration: time.Since(begin), Status: cmd.ProcessState.ExitCode(), Stderr: sanitize.LastLines(out.stderr, 20), Err: err})
 	if err == nil {
 		return out, nil
 	}
@@ -77,15 +78,16 @@ type unlogged struct{}
 // where it fails.
 func Unlogged(ctx context.Context) context.Context { return context.WithValue(ctx, unlogged{}, true) }
 
-func (c *Client) log(ctx context.Context, what string, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
-	if c.config.Log == nil || err == nil && ctx.Value(unlogged{}) != nil {
+func (c *Client) log(ctx context.Context, cmd Command) {
+	if c.config.Log == nil || cmd.Err == nil && ctx.Value(unlogged{}) != nil {
 		return
 	}
-	status := -1
-	if cmd.ProcessState != nil {
-		status = cmd.ProcessState.ExitCode()
-	}
-	c.config.Log(Command{Args: cmd.Args, Inside: what, Duration: time.Since(begin), Status: status, Stderr: stderr, Err: err})
+	c.config.Log(cmd)
+}
+
+// logSSH logs a run of ssh.
+func (c *Client) logSSH(ctx context.Context, r ssh.Run) {
+	c.log(ctx, Command{Args: r.Args, Inside: r.Inside, Duration: time.Since(r.Begin), Status: r.Status, Stderr: r.Stderr, Err: r.Err})
 }
 
 // bounded keeps what is written to it, up to maxOutput; then it tells.

@@ -60,7 +60,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	if u, err := b.underway(); err != nil || u != nil && u.Unfinished() {
 		return d // the box is half made, or half removed
 	} else if u != nil && u.Running {
-		notChecked(underway)
+		notChecked(Check{Evidence: underway.Evidence}) // the repair is said once
 		return d
 	}
 	if b.Record == nil {

@@ -75,7 +75,7 @@ func ssh(home string, args []string) int {
 		}
 	}
 	if forward != "" { // nobody listens there
-		fmt.Fprintln(os.Stderr, "mux_client_request_stdio_fwd: stdio forwarding request failed: Session open refused by peer")
+		fmt.Fprintln(os.Stderr, "Stdio forwarding request failed: Session open refused by peer")
 		return 255
 	}
 	command := strings.Join(args, " ")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -47,13 +48,21 @@ func (e *HelperError) Error() string {
 // result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout are not. An error that the helper tells is a *protocol.Error; a helper that cannot answer is a
 // *HelperError and has done nothing; a connection that fails is a *TransportError.
 func (c *Client) Call(ctx context.Context, instance string, call Call, result any) error {
+	data, err := encode(call.Verb, call.Request)
+	if err != nil {
+		return err
+	}
+	var early []byte
+	if slices.Contains(readOnly, call.Verb) {
+		early = data
+	}
 	k, err := c.connect(ctx, instance, "helper "+call.Verb, func(mark string) string {
 		text := shellescape.Quote(c.Helper) + " " + protocol.Channel + " " + shellescape.Quote(mark)
 		if call.Root {
 			text = "sudo -n " + text
 		}
 		return "exec " + text
-	}, nil)
+	}, early, nil)
 	var lost *TransportError
 	if errors.As(err, &lost) && !lost.Started && lost.status != Lost && lost.status >= 0 {
 		return &HelperError{Status: lost.status, Message: lost.Message}
@@ -65,7 +74,10 @@ func (c *Client) Call(ctx context.Context, instance string, call Call, result an
 		k.abort()
 		return &HelperError{Version: k.version}
 	}
-	data, err := k.ask(call.Verb, call.Request, streams{call.Stdin, call.Stdout, nil}, call.Event)
+	if len(early) > 0 {
+		data = nil
+	}
+	data, err = k.ask(data, streams{call.Stdin, call.Stdout, nil}, call.Event)
 	if err != nil || result == nil {
 		return err
 	}
@@ -82,25 +94,38 @@ type streams struct {
 	out, err io.Writer
 }
 
-// ask sends a call and reads frames up to the last one. It returns the result of a verb; nil for a command that ended
-// with status 0. The connection is closed.
-func (k *conn) ask(verb string, request any, s streams, event func(protocol.Event)) (result []byte, err error) {
-	defer k.close()
+// readOnly are verbs that may run twice, and that a helper of any version may be asked for: their requests are sent without
+// waiting for the opening, which saves a round trip.
+var readOnly = []string{protocol.VerbHello, protocol.VerbStatus}
+
+// encode returns the frame of a call.
+func encode(verb string, request any) ([]byte, error) {
 	call := protocol.Call{Verb: verb}
 	if request != nil {
-		if call.Request, err = json.Marshal(request); err != nil {
+		data, err := json.Marshal(request)
+		if err != nil {
 			return nil, err
 		}
+		call.Request = data
 	}
 	data, err := json.Marshal(call)
 	if err != nil {
 		return nil, err
 	}
-	w := frame.NewWriter(k.stdin)
-	if err := w.Write(frame.Request, data); err != nil {
+	var wire bytes.Buffer
+	err = frame.NewWriter(&wire).Write(frame.Request, data)
+	return wire.Bytes(), err
+}
+
+// ask sends the frame of a call, unless that has been sent, and reads frames up to the last one. It returns the result of
+// a verb; nil for a command that ended with status 0. The connection is closed.
+func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
+	if _, err := k.stdin.Write(call); err != nil {
 		k.cancel(errClosed)
+		k.stdin.Close()
 		return nil, k.failed(false, "")
 	}
+	w := frame.NewWriter(k.stdin)
 	go func() { // errors mean that the helper reads no more
 		if s.in != nil {
 			_, _ = io.Copy(w.Stream(frame.Stdin), s.in)
@@ -112,11 +137,17 @@ func (k *conn) ask(verb string, request any, s streams, event func(protocol.Even
 	var broken *frameError
 	switch {
 	case errors.As(err, &write):
-		k.cancel(errClosed)
+		k.abort()
 		return nil, err
 	case errors.As(err, &broken):
+		defer k.release()
 		return nil, k.cutOff(broken.err)
 	}
+	status := 0
+	if exit := new(ExitError); errors.As(err, &exit) {
+		status = exit.Status
+	}
+	k.leave(status, err)
 	return result, err
 }
 

@@ -26,9 +26,18 @@ type Client struct {
 	Silence time.Duration // without a sign of life of a running command; 0: 2 minutes
 }
 
-// Log is called after every run of ssh, from any goroutine: with what ran inside, without its arguments, its stderr and its
-// error. Nothing runs inside for the sake of the master.
-type Log func(ctx context.Context, inside string, cmd *exec.Cmd, begin time.Time, stderr string, err error)
+// Log is called after every run of ssh, from any goroutine.
+type Log func(context.Context, Run)
+
+// Run is one run of ssh, for the log.
+type Run struct {
+	Inside string   // what ran in the instance, without its arguments; empty for what was asked of the master alone
+	Args   []string // of ssh, with the program
+	Begin  time.Time
+	Status int // exit status; -1 if ssh was killed
+	Stderr string
+	Err    error
+}
 
 func (c *Client) connectLimit() time.Duration {
 	if c.Connect != 0 {
@@ -44,9 +53,10 @@ func (c *Client) silenceLimit() time.Duration {
 	return 2 * time.Minute
 }
 
-func (c *Client) log(ctx context.Context, inside string, cmd *exec.Cmd, begin time.Time, stderr string, err error) {
+func (c *Client) log(ctx context.Context, r Run) {
 	if c.Log != nil {
-		c.Log(ctx, inside, cmd, begin, sanitize.LastLines(stderr, 5), err)
+		r.Stderr = sanitize.LastLines(r.Stderr, 5)
+		c.Log(ctx, r)
 	}
 }
 

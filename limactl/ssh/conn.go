@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"hermes-box/internal/sanitize"
@@ -21,7 +22,7 @@ import (
 type conn struct {
 	client   *Client
 	instance string
-	what     string // for the log
+	inside   string // for the log
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	release  context.CancelFunc // of the attempt it was made by
@@ -33,6 +34,7 @@ type conn struct {
 	version  int // of the helper's protocol; 0: the script is there, not the helper
 	diag     *markWriter
 	watch    *watch
+	logged   sync.Once
 	ended    chan struct{}
 	err      error // of ssh, once it has ended
 }
@@ -43,14 +45,15 @@ var errClosed = errors.New("closed")
 // remote is what ssh is to run: a text for the remote user's shell.
 type remote func(mark string) string
 
-// dial starts ssh and waits for the opening of the remote side. Until it is told, the remote side does nothing.
-func (c *Client) dial(ctx context.Context, instance, what string, run remote, stderr io.Writer, options ...string) (*conn, error) {
+// dial starts ssh and waits for the opening of the remote side. Until it is told, the remote side does nothing: early, which
+// may be empty, is sent at once.
+func (c *Client) dial(ctx context.Context, instance, inside string, run remote, early []byte, stderr io.Writer, options ...string) (*conn, error) {
 	program, args, err := c.command(instance, options...)
 	if err != nil {
 		return nil, err
 	}
 	mark := "[hermes-box " + rand.Text() + "]"
-	k := &conn{client: c, instance: instance, what: what, mark: mark, begin: time.Now(), ended: make(chan struct{}),
+	k := &conn{client: c, instance: instance, inside: inside, mark: mark, begin: time.Now(), ended: make(chan struct{}),
 		diag: &markWriter{mark: mark, w: stderr}, release: func() {}}
 	ctx, k.cancel = context.WithCancelCause(ctx)
 	k.ctx = ctx
@@ -72,6 +75,7 @@ func (c *Client) dial(ctx context.Context, instance, what string, run remote, st
 		out.Close()
 		return nil, child.HostError(program, fmt.Errorf("ssh: %w", err), "")
 	}
+	_, _ = k.stdin.Write(early) // fits into a pipe; an error shows in what comes back
 	go k.wait(out)
 	k.watch = &watch{r: out, silent: func(limit time.Duration) {
 		k.cancel(fmt.Errorf("no sign of life in %v: %w", limit, errTimeout))
@@ -93,13 +97,20 @@ func (k *conn) wait(out *os.File) {
 		child.Sweep(k.cmd)
 	}
 	k.diag.flush()
-	k.client.log(k.ctx, k.what, k.cmd, k.begin, k.diag.early(), k.err)
+	k.log(k.cmd.ProcessState.ExitCode(), k.err)
 	close(k.ended)
 	if k.ctx.Err() != nil {
 		out.Close()
 		return
 	}
 	time.AfterFunc(child.Grace, func() { out.Close() })
+}
+
+// log reports the run of ssh, once.
+func (k *conn) log(status int, err error) {
+	k.logged.Do(func() {
+		k.client.log(k.ctx, Run{Inside: k.inside, Args: k.cmd.Args, Begin: k.begin, Status: status, Stderr: k.diag.early(), Err: err})
+	})
 }
 
 // opening reads what comes before the mark, which is of login scripts, and the mark with what says who is there.
@@ -159,6 +170,12 @@ func (k *conn) close() {
 	<-k.ended
 	k.cancel(errClosed)
 	k.release()
+}
+
+// leave ends a connection whose remote side has said its last word, and does not wait for ssh to end too.
+func (k *conn) leave(status int, err error) {
+	k.log(status, err)
+	go k.close()
 }
 
 // abort ends the connection, and what runs over it.

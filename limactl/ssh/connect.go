@@ -33,14 +33,14 @@ func (a *attempt) drop() {
 }
 
 // connect dials over the ssh master that Lima's host agent uses. A master that hangs, as it does after the host has slept,
-// is found and replaced: if it does not answer on its socket, or if a connection of our own is there first although it
-// began two seconds later. Nothing can run twice for that, since what is dialled waits to be told.
-func (c *Client) connect(ctx context.Context, instance, what string, run remote, stderr io.Writer) (*conn, error) {
+// is found and replaced: a connection of our own is there first although it began two seconds later. Nothing can run
+// twice for that, since what is dialled waits to be told; early is for what may run twice, and is sent without waiting.
+func (c *Client) connect(ctx context.Context, instance, inside string, run remote, early []byte, stderr io.Writer) (*conn, error) {
 	start := func(options ...string) *attempt {
 		ctx, cancel := context.WithCancel(ctx)
 		a := &attempt{done: make(chan dialled, 1), cancel: cancel}
 		go func() {
-			k, err := c.dial(ctx, instance, what, run, stderr, options...)
+			k, err := c.dial(ctx, instance, inside, run, early, stderr, options...)
 			if err != nil {
 				cancel()
 			} else {
@@ -50,7 +50,6 @@ func (c *Client) connect(ctx context.Context, instance, what string, run remote,
 		}()
 		return a
 	}
-	c.replaceHungMaster(ctx, instance)
 	shared := start()
 	sharedDone := shared.done
 	var failed error

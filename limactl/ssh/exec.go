@@ -45,14 +45,14 @@ func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
 	if len(e.script("", remoteScript)) > maxScript && c.Helper == "" {
 		return tooLong
 	}
-	k, err := c.connect(ctx, instance, e.name(), c.execRemote(e), e.Stderr)
+	k, err := c.connect(ctx, instance, e.name(), c.execRemote(e), nil, e.Stderr)
 	if c.Helper != "" && noChannel(k, err) {
 		if k != nil {
 			k.abort()
 		}
 		script := *c
 		script.Helper = ""
-		k, err = script.connect(ctx, instance, e.name(), script.execRemote(e), e.Stderr)
+		k, err = script.connect(ctx, instance, e.name(), script.execRemote(e), nil, e.Stderr)
 	}
 	if err != nil {
 		return err
@@ -60,7 +60,11 @@ func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
 	if k.version == 0 {
 		return k.runScript(e)
 	}
-	_, err = k.ask(protocol.VerbExec, e.command(), streams{e.Stdin, e.Stdout, e.Stderr}, nil)
+	data, err := encode(protocol.VerbExec, e.command())
+	if err != nil {
+		return err
+	}
+	_, err = k.ask(data, streams{e.Stdin, e.Stdout, e.Stderr}, nil)
 	return err
 }
 

@@ -2,10 +2,6 @@ package ssh
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,34 +21,8 @@ func (c *Client) control(instance string) (string, bool) {
 	return path, exists(path)
 }
 
-// masterLimit is how long a master has to answer on its socket, and to give that up.
+// masterLimit is how long a master has to give up its socket.
 const masterLimit = time.Second
-
-// replaceHungMaster drops a master that listens and does not answer. ssh itself would wait for it for ever.
-func (c *Client) replaceHungMaster(ctx context.Context, instance string) {
-	if path, there := c.control(instance); there && hangs(path) {
-		c.dropMaster(ctx, instance)
-	}
-}
-
-// hangs reports whether an ssh master takes a connection, or lets us wait for that, and does not say hello. The protocol
-// is OpenSSH's, PROTOCOL.mux. A socket that nobody listens on is no case of that: ssh replaces it.
-func hangs(path string) bool {
-	deadline := time.Now().Add(masterLimit)
-	conn, err := net.DialTimeout("unix", path, masterLimit)
-	if err == nil {
-		defer conn.Close()
-		_ = conn.SetDeadline(deadline)
-		hello := binary.BigEndian.AppendUint32(nil, 8)  // length of the packet
-		hello = binary.BigEndian.AppendUint32(hello, 1) // MUX_MSG_HELLO
-		hello = binary.BigEndian.AppendUint32(hello, 4) // version of the protocol
-		if _, err = conn.Write(hello); err == nil {
-			_, err = io.ReadFull(conn, make([]byte, 4))
-		}
-	}
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
 
 // dropMaster makes the ssh master give up its socket, so that it takes no new sessions. What runs over it goes on:
 // ending the master would also end the commands of others and the ports that Lima forwards over it. The socket of one
@@ -69,7 +39,7 @@ func (c *Client) dropMaster(ctx context.Context, instance string) {
 	child.Detach(cmd)
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
-	c.log(ctx, "", cmd, begin, string(out), err)
+	c.log(ctx, Run{Args: cmd.Args, Begin: begin, Status: cmd.ProcessState.ExitCode(), Stderr: string(out), Err: err})
 	if path, there := c.control(instance); there && ctx.Err() != nil {
 		_ = os.Remove(path)
 	}
@@ -91,7 +61,6 @@ func (c *Client) answers(ctx context.Context, instance string) bool {
 	if err != nil {
 		return false
 	}
-	c.replaceHungMaster(ctx, instance)
 	ctx, cancel := context.WithTimeout(ctx, hedge)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append(args, "-W", "127.0.0.1:1", alias(instance))...)
@@ -100,8 +69,8 @@ func (c *Client) answers(ctx context.Context, instance string) bool {
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		c.log(ctx, "", cmd, begin, string(out), err)
+		c.log(ctx, Run{Args: cmd.Args, Begin: begin, Status: cmd.ProcessState.ExitCode(), Stderr: string(out), Err: err})
 		return false
 	}
-	return strings.Contains(string(out), "stdio forwarding") // the request was answered, if only by a refusal
+	return strings.Contains(strings.ToLower(string(out)), "stdio forwarding") // the request was answered, if only by a refusal
 }

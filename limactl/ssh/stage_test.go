@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal"
 	"hermes-box/limactl"
 	"hermes-box/limactl/ssh"
@@ -97,17 +98,27 @@ type target struct {
 	name   string
 }
 
-// eachBox runs a test on the rehearsal's instance, and on the real one that HERMES_BOX_LAB_BOX names as "home:name" if
-// it is set. That one must be up.
+// eachBox runs a test on the rehearsal's instance, and over real ssh on the instance that HERMES_BOX_LAB_BOX names as
+// "home:name" if it is set: once through the helper in it, once through the script. That instance must be up.
 func eachBox(t *testing.T, test func(t *testing.T, on target)) {
 	t.Run("rehearsal", func(t *testing.T) { test(t, target{running(t), box}) })
-	t.Run("real", func(t *testing.T) {
-		home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")
-		if !ok {
-			t.Skip("NOT CHECKED over real ssh: HERMES_BOX_LAB_BOX does not name a running box")
-		}
-		test(t, target{limactl.New(limactl.Config{Home: home}), name})
-	})
+	for how, helper := range map[string]string{"real": labHelper(), "real without the helper": ""} {
+		t.Run(how, func(t *testing.T) {
+			home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")
+			if !ok {
+				t.Skip("NOT CHECKED over real ssh: HERMES_BOX_LAB_BOX does not name a running box")
+			}
+			test(t, target{limactl.New(limactl.Config{Home: home, Helper: helper}), name})
+		})
+	}
+}
+
+// labHelper is the path of the helper in the instance of HERMES_BOX_LAB_BOX, which any sshd can stand for.
+func labHelper() string {
+	if path := os.Getenv("HERMES_BOX_LAB_HELPER"); path != "" {
+		return path
+	}
+	return protocol.HelperPath
 }
 
 // exec runs a command and returns what it printed.

@@ -18,7 +18,11 @@ import (
 // execTTY runs a command with a terminal. It has one stream, and takes nothing but keys on stdin, so that a script runs
 // it and reports its status in the stream.
 func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
-	c.replaceHungMaster(ctx, instance)
+	if _, there := c.control(instance); there {
+		if err := c.prove(ctx, instance); err != nil {
+			return err
+		}
+	}
 	program, args, err := c.command(instance)
 	if err != nil {
 		return err
@@ -46,7 +50,7 @@ func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 	err = cmd.Wait()
 	out.flush()
 	diag.flush()
-	c.log(ctx, e.name(), cmd, begin, diag.early(), err)
+	c.log(ctx, Run{Inside: e.name(), Args: cmd.Args, Begin: begin, Status: cmd.ProcessState.ExitCode(), Stderr: diag.early(), Err: err})
 	status, reported := out.status()
 	restore(!reported && out.started())
 	switch {
