@@ -150,19 +150,19 @@ func transaction(l *lock.Lock, ports protocol.Ports, cache *artifact.Cache) (pro
 	tx := protocol.Transaction{ID: rand.Text(), Lock: string(l.Canonical()), Ports: ports}
 	for _, name := range lock.Order {
 		from := l.Components[name]
-		to := protocol.Component{Name: name, Version: from.Version, Source: from.Source}
+		to := protocol.Component{Name: name, Version: from.Version}
 		if from.Python != nil {
 			to.Python = &protocol.Python{Version: from.Python.Version, Artifact: from.Python.Artifact}
 		}
 		for _, a := range from.Artifacts {
-			out := protocol.Artifact{Name: a.Name, Digest: a.Digest, Size: a.Size}
+			out := protocol.Artifact{Name: a.Name, Digest: a.Digest}
 			if strings.HasPrefix(a.URL, "oci://") {
 				blobs, err := cache.Image(a.Digest)
 				if err != nil {
 					return tx, fmt.Errorf("%s: %w", name, err)
 				}
 				for _, blob := range blobs {
-					out.Blobs = append(out.Blobs, protocol.Blob{Digest: blob.Digest, Size: blob.Size})
+					out.Blobs = append(out.Blobs, blob.Digest)
 				}
 			}
 			to.Artifacts = append(to.Artifacts, out)
