@@ -53,7 +53,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	// notChecked stands for all checks inside the box. It is not a pass, so that a doctor that ends well has seen everything.
 	notChecked := func(why Check) {
 		run(probe{"inside", "inside the box", func(context.Context) Check {
-			return Check{Verdict: Unknown, Evidence: "not checked: " + why.Evidence, Repair: why.Repair}
+			return Check{Verdict: Unknown, Evidence: "not checked: " + why.Evidence}
 		}})
 	}
 	underway := run(probe{"operation", "other operations", b.checkUnderway})
