@@ -55,21 +55,28 @@ status is 0 only if every check was made and none failed.`,
 	}
 }
 
-// repairs is the hint below checks that did not pass: the first repair, and what comes after it.
+// repairs is the hint below checks that did not pass: the first repair of a failed check or, if none has one, of a warning.
 func repairs(checks []ops.Check) string {
-	var all []string
+	var all, warnings []string
 	for _, c := range checks {
-		if (c.Verdict == ops.Fail || c.Verdict == ops.Unknown) && c.Repair != "" && !slices.Contains(all, c.Repair) {
+		switch {
+		case c.Repair == "" || c.Verdict == ops.Pass:
+		case c.Verdict == ops.Warn:
+			warnings = append(warnings, c.Repair)
+		case !slices.Contains(all, c.Repair):
 			all = append(all, c.Repair)
 		}
 	}
+	if len(all) == 0 {
+		all = warnings
+	}
 	switch len(all) {
 	case 0:
-		return "hermes-box logs commands shows what was run"
+		return "hermes-box logs commands"
 	case 1:
 		return all[0]
 	}
-	return all[0] + "; then hermes-box doctor again"
+	return all[0] + "; then: hermes-box doctor"
 }
 
 // checkText is a check in a line, and its repair in another.

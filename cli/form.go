@@ -21,7 +21,7 @@ import (
 // errLeft is returned when a person leaves a form: by esc, by ctrl-c, or by the end of the input.
 var errLeft = errors.New("left")
 
-// accessible tells whether questions are asked in plain lines: for screen readers, and for terminals that cannot move the
+// accessible reports whether questions are asked in plain lines: for screen readers, and for terminals that cannot move the
 // cursor.
 func accessible() bool { return os.Getenv("ACCESSIBLE") != "" || os.Getenv("TERM") == "dumb" }
 
@@ -157,7 +157,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Fd is the terminal, for hiding what is typed.
+// Fd returns the file descriptor of the terminal, for input without echo.
 func (w *watched) Fd() uintptr { return uintptr(w.fd()) }
 
 func (w *watched) fd() int {

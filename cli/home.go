@@ -16,7 +16,7 @@ import (
 // homeName is the environment variable that names the state directory.
 const homeName = "HERMES_BOX_HOME"
 
-// homeDir is the state directory: HERMES_BOX_HOME, else the usual one.
+// homeDir returns the state directory: HERMES_BOX_HOME, else the default.
 func homeDir() (string, error) {
 	if dir := os.Getenv(homeName); dir != "" {
 		return filepath.Clean(dir), absolute(homeName, dir)
@@ -24,8 +24,8 @@ func homeDir() (string, error) {
 	return usualHome()
 }
 
-// usualHome is .hermes-box in the home directory; for root it is that of the user hermes-box where there is one, since
-// Lima refuses root.
+// usualHome returns the default state directory, .hermes-box in the home directory. For root it is in the home directory of
+// the user hermes-box, if there is one, since Lima refuses root.
 func usualHome() (string, error) {
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
 		if u, err := user.Lookup(runas.ServiceUser); err == nil {
@@ -38,8 +38,8 @@ func usualHome() (string, error) {
 	return filepath.Join(os.Getenv("HOME"), ".hermes-box"), nil
 }
 
-// needHome refuses to go on without a home directory: Lima panics where HOME is not set. An unset HOME is taken from the
-// user database, for this process and those it starts.
+// needHome makes sure that HOME is set, since Lima panics without it. If it is not, it is set from the user database, for
+// this process and its children.
 func needHome() error {
 	home := os.Getenv("HOME")
 	if home != "" {
@@ -52,8 +52,8 @@ func needHome() error {
 		Hint("export HOME=DIR, with a directory of your own")
 }
 
-// absolute refuses a directory that is not absolute: it would be another one in each working directory. A "~" in quotes
-// is one too, since no shell has replaced it.
+// absolute returns an error if the directory in a variable is not absolute: it would depend on the working directory. A
+// quoted "~", which the shell has not replaced, is not absolute either.
 func absolute(variable, dir string) error {
 	if filepath.IsAbs(dir) {
 		return nil

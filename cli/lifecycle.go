@@ -91,6 +91,10 @@ func (a *app) restart() *cobra.Command {
 
 func (a *app) destroy() *cobra.Command {
 	return operation(a, "destroy", func(p *printer, b *ops.Box, gone *ops.Destroyed) {
+		if gone.Already {
+			p.line("box %s does not exist: nothing to do", p.bold(b.Name()))
+			return
+		}
 		if gone.Unfinished {
 			p.line("%s removed what an interrupted create of box %s had left", p.green("✓"), p.bold(b.Name()))
 		} else {

@@ -85,17 +85,21 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 	return cmd
 }
 
-// logLine returns how a line of a log is shown: never with anything that a terminal would act on.
+// logLine returns the function that renders a line of a log, without escape sequences and control characters.
 func (a *app) logLine(source string) func([]byte) string {
 	render := renderers[source]
-	if render == nil || a.json {
+	if a.json {
+		return func(line []byte) string { return a.typedJSON(sanitize.Text(string(line))) }
+	}
+	if render == nil {
 		return func(line []byte) string { return sanitize.Text(string(line)) }
 	}
 	s := style{a.colored(a.stdout)}
 	return func(line []byte) string { return a.typed(render(s, line)) }
 }
 
-// whileRead ends with EPIPE once nobody reads a pipe any more: while a log is silent no write would fail.
+// whileRead returns a context that ends with EPIPE when the reader of a pipe closes it. While a log is silent, no write would
+// fail.
 func whileRead(ctx context.Context, out io.Writer) context.Context {
 	f, ok := out.(*os.File)
 	if !ok {
@@ -121,14 +125,14 @@ func whileRead(ctx context.Context, out io.Writer) context.Context {
 	return ctx
 }
 
-// lineWriter renders what is written to it line by line, wherever the writes cut it.
+// lineWriter renders its input line by line; a write may end within a line.
 type lineWriter struct {
 	out    io.Writer
 	render func([]byte) string
 	rest   []byte
 }
 
-// maxLine bounds what is kept of a line that has no end; it is then shown in parts.
+// maxLine is the longest line that is rendered whole; longer ones are shown in parts.
 const maxLine = 1 << 20
 
 func (w *lineWriter) Write(p []byte) (int, error) {

@@ -7,8 +7,8 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// output is stdout or stderr for the text of this program. It remembers the first error of a write, since not everyone
-// who prints looks at it, and rewrites text for terminals without Unicode.
+// output is stdout or stderr for the text of this program. It remembers the first error of a write, since not every caller
+// checks it, and rewrites text in ASCII if asked to.
 type output struct {
 	io.Writer
 	ascii bool // text is rewritten in ASCII
@@ -43,7 +43,7 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// Fd is the file descriptor behind it, for questions to the terminal.
+// Fd returns the file descriptor of the writer, for terminal settings; an invalid one if it is not a file.
 func (o *output) Fd() uintptr {
 	if f, ok := o.Writer.(interface{ Fd() uintptr }); ok {
 		return f.Fd()

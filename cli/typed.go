@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,8 +19,8 @@ import (
 // anyBox marks verbs that do not work on a box: their command lines need no --config and no --demo.
 const anyBox = "any-box"
 
-// boxCommands matches the command lines of this program in a text: "hermes-box VERB" for every verb that works on a box.
-// They are written without flags everywhere in the source; typed adds the flags.
+// boxCommands finds the command lines of this program in a text: "hermes-box VERB" for every verb that works on a box.
+// Messages are written without the flags that choose the box; typed adds them.
 type boxCommands struct {
 	once    sync.Once
 	pattern *regexp.Regexp
@@ -38,13 +39,26 @@ func (c *boxCommands) find(text string) [][]int {
 	return c.pattern.FindAllStringIndex(text, -1)
 }
 
-// typed returns text with every command line of this program changed so that, pasted into the same shell, it acts on the
-// box that this run acts on. Everything printed for people passes through it, as do the hints in JSON.
+// typed completes every command line of this program in a text, so that it acts on the same box as this run when it is
+// pasted into the same shell. All printed text passes through it, and the strings in JSON too.
 func (a *app) typed(text string) string {
 	if !strings.Contains(text, "hermes-box ") {
 		return text
 	}
-	program := a.program()
+	return a.withProgram(text, a.program())
+}
+
+// typedJSON is typed for a text that is JSON.
+func (a *app) typedJSON(text string) string {
+	escaped, err := json.Marshal(a.program())
+	if err != nil || !strings.Contains(text, "hermes-box ") {
+		return text
+	}
+	return a.withProgram(text, string(escaped[1:len(escaped)-1]))
+}
+
+// withProgram replaces the name of the program in every command line of a text.
+func (a *app) withProgram(text, program string) string {
 	if program == "hermes-box" {
 		return text
 	}
@@ -61,8 +75,8 @@ func (a *app) typed(text string) string {
 	return out.String() + text[end:]
 }
 
-// program returns what has to be typed in place of "hermes-box". Variables of the environment may have been set for
-// this run alone, so they are spelled out where a shell without them would reach another box.
+// program returns what to type instead of "hermes-box". Environment variables may have been set only for this run, so they
+// are included if another box would be used without them.
 func (a *app) program() string {
 	if a.demo {
 		return demoVariable() + "hermes-box --demo"
@@ -85,7 +99,7 @@ func (a *app) program() string {
 	return program + " --config " + shellescape.Quote(path)
 }
 
-// sameBox tells whether hermes-box without --config works on the config at path, in this directory, with and without
+// sameBox reports whether hermes-box without --config works on the config at path, in this directory, with and without
 // HERMES_BOX_CONFIG. byDefault says that the path was chosen without --config.
 func sameBox(path string, byDefault bool) bool {
 	env := os.Getenv(config.EnvPath)
@@ -98,10 +112,10 @@ func sameBox(path string, byDefault bool) bool {
 	return samePath(config.FileName, path)
 }
 
-// samePath tells whether two paths lead to one name in one directory: that is what a box belongs to.
+// samePath reports whether two paths are the same name in the same directory. A box belongs to a directory.
 func samePath(a, b string) bool { return realPath(a) == realPath(b) }
 
-// realPath is the absolute path of a name, its directory free of symbolic links where it exists.
+// realPath returns an absolute path whose directory has no symbolic links, if the directory exists.
 func realPath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -112,8 +126,8 @@ func realPath(path string) string {
 	return path
 }
 
-// homeVariable is the assignment of HERMES_BOX_HOME, with a space behind it, where the usual state directory has a box of
-// the same config too.
+// homeVariable returns the assignment of HERMES_BOX_HOME and a space, if the default state directory also has a box of the
+// config at path.
 func homeVariable(path string) string {
 	dir := os.Getenv(homeName)
 	if dir == "" {
@@ -126,7 +140,7 @@ func homeVariable(path string) string {
 	return homeName + "=" + shellescape.Quote(dir) + " "
 }
 
-// demoVariable is the assignment of HERMES_BOX_DEMO_DIR, with a space behind it, where there is another demo without it.
+// demoVariable returns the assignment of HERMES_BOX_DEMO_DIR and a space, if there is also a demo in the default directory.
 func demoVariable() string {
 	dir := os.Getenv(demo.DirVariable)
 	if dir == "" {

@@ -82,6 +82,15 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 			if again := a.typed(got); again != got {
 				t.Errorf("twice: %s", again)
 			}
+			var in, out struct{ Line string }
+			in.Line = text
+			line, err := json.Marshal(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal([]byte(a.typedJSON(string(line))), &out); err != nil || out.Line != want {
+				t.Errorf("in JSON: %v, %s", err, out.Line)
+			}
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 // failure that component is restored, and the error says in which phase it failed; the components before it stay, each
 // healthy and recorded.
 func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Applied, error) {
-	done := protocol.Applied{ID: tx.ID, Components: []protocol.AppliedComponent{}}
+	done := protocol.Applied{Components: []protocol.AppliedComponent{}}
 	if err := checkTransaction(tx); err != nil {
 		return done, err
 	}

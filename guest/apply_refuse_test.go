@@ -26,7 +26,7 @@ func TestApplyRefuses(t *testing.T) {
 		"no artifacts":      func(tx *protocol.Transaction) { tx.Components[0].Artifacts = nil },
 		"artifact name":     func(tx *protocol.Transaction) { tx.Components[0].Artifacts[0].Name = "a/b" },
 		"digest":            func(tx *protocol.Transaction) { tx.Components[0].Artifacts[0].Digest = "sha256:../../../etc/passwd" },
-		"blob":              func(tx *protocol.Transaction) { tx.Components[5].Artifacts[0].Blobs[0].Digest = "md5:00" },
+		"blob":              func(tx *protocol.Transaction) { tx.Components[5].Artifacts[0].Blobs[0] = "md5:00" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)

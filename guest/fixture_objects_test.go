@@ -66,7 +66,7 @@ func transaction(generation int, names ...string) (protocol.Transaction, objects
 		return "#!/bin/sh\necho '" + prints + version + "'\n"
 	}
 	art := func(name string, data []byte) protocol.Artifact {
-		return protocol.Artifact{Name: name, Digest: o.add(data), Size: int64(len(data))}
+		return protocol.Artifact{Name: name, Digest: o.add(data)}
 	}
 	all := []protocol.Component{
 		{Name: "node", Version: v("24.17"), Artifacts: []protocol.Artifact{
@@ -109,8 +109,7 @@ func imageArtifact(o objects, version string) protocol.Artifact {
 		`"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":%d},`+
 		`"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":%q,"size":%d}]}`,
 		configDigest, len(config), layer, len("layer of "+version))
-	return protocol.Artifact{Name: "executor", Digest: o.add(manifest), Size: int64(len(manifest)),
-		Blobs: []protocol.Blob{{Digest: configDigest, Size: int64(len(config))}, {Digest: layer, Size: 9}}}
+	return protocol.Artifact{Name: "executor", Digest: o.add(manifest), Blobs: []string{configDigest, layer}}
 }
 
 func tgz(pairs ...string) []byte {

@@ -53,13 +53,14 @@ func TestRecordsOfANewerVersionInOurForm(t *testing.T) {
 	}
 }
 
-// Helpers up to protocol 3 wrote records without a version, and the components alone.
+// Helpers up to protocol 3 wrote records without a version: the components alone, with fields that are gone.
 func TestRecordsOfAnOlderVersion(t *testing.T) {
 	b := newFirst(t)
 	for _, file := range []string{"applied.json", "releases.json"} {
 		var record struct{ Components json.RawMessage }
 		must(t, json.Unmarshal([]byte(b.read(records+file)), &record))
-		b.write(records+file, string(record.Components))
+		text := strings.Replace(string(record.Components), `"version": "2.1.1",`, `"version": "2.1.1", "source": "pkg:npm/x",`, 1)
+		b.write(records+file, text)
 	}
 	if got := b.versions(); len(got) != 6 || got["claude"] != "2.1.1" {
 		t.Fatalf("applied: %v", got)

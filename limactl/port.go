@@ -59,11 +59,11 @@ func Answering(all []Listener, to netip.Addr) *Listener {
 // Loopback is the address that ports of boxes are forwarded to.
 var Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// Owns tells whether a listener is a port forward of an instance: its process is the instance's host agent, or the ssh
+// Owns reports whether a listener is a port forward of an instance: its process is the instance's host agent, or the ssh
 // that carries its connections.
 func (c *Client) Owns(name string, l Listener) bool { return inside(l.Command, c.Dir(name)) }
 
-// PortFree tells whether a port of host loopback can be bound, by binding it. Lima only logs that it could not, and
+// PortFree reports whether a port of host loopback can be bound, by binding it. Lima only logs that it could not, and
 // says that it forwards all the same (lima #3521). The error names the process that holds it, where it can be found.
 func PortFree(port int) error {
 	if port < 1 || port > 65535 {

@@ -122,7 +122,7 @@ func inodeOf(link string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")
 }
 
-// holds tells whether a process still has a socket.
+// holds reports whether a process still has a socket.
 func holds(pid int, inode string) bool {
 	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
 	return slices.ContainsFunc(links, func(link string) bool { return inodeOf(link) == inode })

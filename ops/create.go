@@ -12,7 +12,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Created is what create made.
+// Created is the result of create.
 type Created struct {
 	Instance   string                      `json:"instance"`
 	Disk       string                      `json:"disk"`
@@ -76,8 +76,8 @@ func (c *creation) plan(context.Context) (Plan, error) {
 	}}, nil
 }
 
-// unlessForeign strikes out of the journal what turned out to exist: somebody else has made it since preflight looked,
-// and it is not ours to remove.
+// unlessForeign removes a thing from the journal if it already existed: another program has made it since preflight, and an
+// undo must not delete it.
 func (c *creation) unlessForeign(what string, err error) error {
 	if !errors.Is(err, limactl.ErrExists) {
 		return err
@@ -139,7 +139,7 @@ func (c *creation) removeVM(ctx context.Context) error {
 	return c.undoMade(ctx, madeVM)
 }
 
-// undoMade removes a thing if this create has noted it as made.
+// undoMade removes a thing if the journal names it as made by this create.
 func (c *creation) undoMade(ctx context.Context, what string) error {
 	if c.Record == nil || !c.journal.made(what) {
 		return nil

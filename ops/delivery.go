@@ -15,7 +15,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// imageArtifacts are what the VM boots from.
+// imageArtifacts are the files that the VM boots from.
 func imageArtifacts(l *lock.Lock) []lock.Artifact {
 	all := []lock.Artifact{l.Image.Disk}
 	if l.Image.Kernel != nil {
@@ -27,7 +27,7 @@ func imageArtifacts(l *lock.Lock) []lock.Artifact {
 	return all
 }
 
-// softwareArtifacts are what is installed in the guest.
+// softwareArtifacts are the files that are installed in the guest.
 func softwareArtifacts(l *lock.Lock) []lock.Artifact {
 	var all []lock.Artifact
 	for _, pkg := range l.Packages {
@@ -145,24 +145,24 @@ func (d *delivery) apply(ctx context.Context, arriving bool, p *Progress) (*prot
 	return &applied, nil
 }
 
-// transaction is the whole lock as the guest is to apply it.
+// transaction returns the lock in the form that the guest applies.
 func transaction(l *lock.Lock, ports protocol.Ports, cache *artifact.Cache) (protocol.Transaction, error) {
 	tx := protocol.Transaction{ID: rand.Text(), Lock: string(l.Canonical()), Ports: ports}
 	for _, name := range lock.Order {
 		from := l.Components[name]
-		to := protocol.Component{Name: name, Version: from.Version, Source: from.Source}
+		to := protocol.Component{Name: name, Version: from.Version}
 		if from.Python != nil {
 			to.Python = &protocol.Python{Version: from.Python.Version, Artifact: from.Python.Artifact}
 		}
 		for _, a := range from.Artifacts {
-			out := protocol.Artifact{Name: a.Name, Digest: a.Digest, Size: a.Size}
+			out := protocol.Artifact{Name: a.Name, Digest: a.Digest}
 			if strings.HasPrefix(a.URL, "oci://") {
 				blobs, err := cache.Image(a.Digest)
 				if err != nil {
 					return tx, fmt.Errorf("%s: %w", name, err)
 				}
 				for _, blob := range blobs {
-					out.Blobs = append(out.Blobs, protocol.Blob{Digest: blob.Digest, Size: blob.Size})
+					out.Blobs = append(out.Blobs, blob.Digest)
 				}
 			}
 			to.Artifacts = append(to.Artifacts, out)

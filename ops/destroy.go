@@ -8,12 +8,13 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Destroyed is what destroy removed.
+// Destroyed is the result of destroy: what was removed.
 type Destroyed struct {
+	Already    bool   `json:"already,omitempty"` // there was no box
 	Instance   string `json:"instance,omitempty"`
 	Disk       string `json:"disk,omitempty"`
 	Unfinished bool   `json:"unfinished,omitempty"` // it was what an interrupted create had left
-	// What is kept on purpose, for the next create: the artifact cache, and its size in bytes.
+	// Cache is the artifact cache, which is kept for the next create, and CacheBytes its size.
 	Cache      string `json:"cache,omitempty"`
 	CacheBytes int64  `json:"cache_bytes,omitempty"`
 }
@@ -22,7 +23,7 @@ type Destroyed struct {
 // requires a fresh verified backup, and this version makes none. Cached artifacts and logs stay.
 func (b *Box) destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, error) {
 	if b.Record == nil && b.noJournal() {
-		return nil, b.exists()
+		return &Destroyed{Already: true}, nil
 	}
 	if !force {
 		return nil, fault.New(fault.PreflightFailed, "box %q has no verified backup; destroying it loses everything in it", b.Name()).
@@ -50,7 +51,7 @@ func (b *Box) destroyPlan() Plan {
 	rec := b.Record
 	return Plan{Steps: []Step{
 		{ID: "vm", Title: "remove the VM", Undo: b.keepWhole, Do: func(ctx context.Context, _ *Progress) error {
-			// Nothing to write to must not keep anyone from making room: without its journal, destroy can be run again.
+			// On a full disk no journal can be written, and destroy must still work: it can be run again without one.
 			_ = b.journal.begin(madeDisk, madeVM)
 			return b.deleteVM(ctx, rec.Instance)
 		}},

@@ -53,14 +53,14 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	// notChecked stands for all checks inside the box. It is not a pass, so that a doctor that ends well has seen everything.
 	notChecked := func(why Check) {
 		run(probe{"inside", "inside the box", func(context.Context) Check {
-			return Check{Verdict: Unknown, Evidence: "not checked: " + why.Evidence, Repair: why.Repair}
+			return Check{Verdict: Unknown, Evidence: "not checked: " + why.Evidence}
 		}})
 	}
 	underway := run(probe{"operation", "other operations", b.checkUnderway})
 	if u, err := b.underway(); err != nil || u != nil && u.Unfinished() {
 		return d // the box is half made, or half removed
 	} else if u != nil && u.Running {
-		notChecked(underway)
+		notChecked(Check{Evidence: underway.Evidence}) // the repair is said once
 		return d
 	}
 	if b.Record == nil {

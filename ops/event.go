@@ -1,5 +1,5 @@
-// Package ops is what can be done to a box: one file per operation. Each is a plan of named steps that emits
-// events; nothing here prints, prompts or draws.
+// Package ops implements the operations on a box, one file each, and what they are built on. An operation is a plan of named
+// steps that emits events; nothing here prints, prompts or draws.
 package ops
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind tells what an event reports.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds of events, in the order a plan emits them.
@@ -16,7 +16,7 @@ const (
 	Planned  Kind = "plan"     // Steps holds the whole plan
 	Started  Kind = "started"  // of a step
 	Bytes    Kind = "bytes"    // Done of Total bytes moved in a step
-	Phase    Kind = "phase"    // a component inside the guest has come to Phase, in State
+	Phase    Kind = "phase"    // a component inside the guest, or the guest as a whole, has reached Phase, with State
 	Log      Kind = "log"      // Line, for the log
 	Warning  Kind = "warning"  // Line, for the person
 	Done     Kind = "done"     // of a step
@@ -27,7 +27,7 @@ const (
 	Finished Kind = "finished" // of the plan; Error if it failed
 )
 
-// Event is one line of the stream that text, JSON and the dashboard all draw.
+// Event is one line of the stream from which text, JSON and the dashboard are made.
 type Event struct {
 	Time      time.Time  `json:"time"`
 	Kind      Kind       `json:"event"`
@@ -60,26 +60,26 @@ type StepInfo struct {
 // it are those of package protocol.
 const PhaseVerify = "verify"
 
-// Sink takes events. Calls come one at a time and must not block for long.
+// Sink receives events. It is called once at a time and must not block for long.
 type Sink func(Event)
 
-// Progress is what a step reports through. It may be used from several goroutines.
+// Progress reports what a step does. It may be used from several goroutines.
 type Progress struct {
 	stream *stream
 	step   Step
-	told   atomic.Int64 // when bytes were last told, in Unix nanoseconds
+	last   atomic.Int64 // when bytes were last reported, in Unix nanoseconds
 }
 
-// bytesEvery is the shortest time between two reports of bytes, but for the last.
+// bytesEvery is the shortest time between two reports of bytes; the last report is always made.
 const bytesEvery = 100 * time.Millisecond
 
-// Bytes tells how many bytes of how many have moved. It may be called as often as is convenient.
+// Bytes reports how many bytes of how many have moved. It may be called as often as is convenient.
 func (p *Progress) Bytes(done, total int64) {
 	if p == nil {
 		return
 	}
-	now, told := time.Now().UnixNano(), p.told.Load()
-	if done != total && (now-told < int64(bytesEvery) || !p.told.CompareAndSwap(told, now)) {
+	now, last := time.Now().UnixNano(), p.last.Load()
+	if done != total && (now-last < int64(bytesEvery) || !p.last.CompareAndSwap(last, now)) {
 		return
 	}
 	p.emit(Event{Kind: Bytes, Done: done, Total: total})
@@ -88,10 +88,10 @@ func (p *Progress) Bytes(done, total int64) {
 // Log adds a line to the log.
 func (p *Progress) Log(line string) { p.emit(Event{Kind: Log, Line: line}) }
 
-// Warn tells the person something they should know, though nothing failed.
+// Warn adds a warning for the person; the step goes on.
 func (p *Progress) Warn(line string) { p.emit(Event{Kind: Warning, Line: line}) }
 
-// Phase tells where a component is.
+// Phase reports the phase and state of a component; an empty component is the guest as a whole.
 func (p *Progress) Phase(component, phase, state string) {
 	p.emit(Event{Kind: Phase, Component: component, Phase: phase, State: state})
 }

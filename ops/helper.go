@@ -64,7 +64,7 @@ func (b *Box) askUpgrading(ctx context.Context, verb string, request, result any
 	return b.ask(ctx, verb, request, result, on)
 }
 
-// otherVersion is the error for a helper that this program does not replace by what it does: nothing is sent to it.
+// otherVersion is the error for a helper of another version of this program.
 func otherVersion(protocolOf int) error {
 	theirs := "an unknown protocol"
 	if protocolOf != 0 {

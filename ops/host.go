@@ -18,7 +18,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Host is the machine that operations run on.
+// Host is the machine on which operations run.
 type Host struct {
 	Dir     string          // HERMES_BOX_HOME, whether or not it exists
 	Lima    *limactl.Client // on Dir/lima
@@ -38,25 +38,25 @@ func (h *Host) patient(ctx context.Context) context.Context {
 	return limactl.WithPatience(ctx, cmp.Or(h.Patience, patience))
 }
 
-// Box is what a command was asked to work on: what the person wants (config, lock) and what the host knows
-// (record). Opening it changes nothing.
+// Box is the box that a command works on: config and lock as the person wrote them, and the host's record. Opening it changes
+// nothing.
 type Box struct {
 	*Host
 	Home    store.Home
 	Config  *config.Config
 	Lock    *lock.Lock // nil where LockErr says why
 	LockErr error
-	Record  *store.Record // nil: the host knows no such box, or RecordErr says why it is not known
-	// RecordErr is what is the matter with a damaged record. Only a Box of Look has one.
+	Record  *store.Record // nil: there is no record of the box, or RecordErr says why it cannot be read
+	// RecordErr is why the record cannot be read. Only a Box from Look has one.
 	RecordErr error
 
-	leftovers *Destroyed // what this operation found of a create that was cut off, and has removed
+	leftovers *Destroyed // what recovery has removed of a create that was cut off
 	journal   *journal   // of this operation
 	upgraded  bool       // the helper in the box is known to be ours
 }
 
-// Open reads the config at path, the lock beside it and the host's record. A lock that is missing or wrong is
-// kept for the operations that need it; a record that belongs to another config directory is refused.
+// Open reads the config at path, the lock beside it and the host's record. An error of the lock is kept for the operations
+// that need the lock; a record of another config directory is refused.
 func (h *Host) Open(path string) (*Box, error) {
 	b, err := h.Look(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *Host) Open(path string) (*Box, error) {
 	return b, nil
 }
 
-// Look is Open for what tells of a damaged record, or needs none: Doctor and Logs.
+// Look is Open for commands that work with a damaged record: Doctor and Logs.
 func (h *Host) Look(path string) (*Box, error) {
 	cfg, err := config.Load(path)
 	if err != nil {
@@ -102,13 +102,13 @@ func (b *Box) load() error {
 	return nil
 }
 
-// LockPath is where the lock of a config is.
+// LockPath is the path of the lock that belongs to a config.
 func LockPath(cfg *config.Config) string { return filepath.Join(cfg.Dir, "hermes-box.lock") }
 
 // Name is the name of the box.
 func (b *Box) Name() string { return b.Config.Name }
 
-// exists refuses where the host knows no such box, or where its making never came to an end.
+// exists returns an error if there is no box, or if its create was never finished.
 func (b *Box) exists() error {
 	switch {
 	case b.RecordErr != nil:
@@ -135,7 +135,7 @@ func (b *Box) exists() error {
 	return fault.New(fault.NotFound, "box %q was never finished: its %s", b.Name(), u).Hint("%s", u.Repair)
 }
 
-// instance looks at the box's VM; Absent is a state, not an error.
+// instance asks Lima about the box's VM. A VM that does not exist has the state Absent; that is no error.
 func (b *Box) instance(ctx context.Context) (limactl.Instance, error) {
 	in, err := b.Lima.Instance(ctx, b.Record.Instance)
 	if errors.Is(err, limactl.ErrNotFound) {
@@ -144,8 +144,8 @@ func (b *Box) instance(ctx context.Context) (limactl.Instance, error) {
 	return in, err
 }
 
-// reachable refuses where nobody can answer: there is no box, or its VM does not run. In all other cases ssh is to be
-// tried: what limactl says of a VM that runs does not tell whether it answers.
+// reachable returns an error if there is no box, or if its VM certainly does not run. Otherwise ssh has to be tried: whether the
+// guest answers cannot be told from what limactl says.
 func (b *Box) reachable(ctx context.Context) error {
 	if err := b.exists(); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (b *Box) reachable(ctx context.Context) error {
 	return nil
 }
 
-// unreached adds to the error of a connection that could not be made what is known of the VM.
+// unreached adds the state of the VM to the error of a connection that could not be made.
 func (b *Box) unreached(ctx context.Context, err error) error {
 	var lost *ssh.TransportError
 	if !errors.As(err, &lost) || lost.Started || ctx.Err() != nil {
@@ -203,7 +203,7 @@ func (b *Box) vmGone() error {
 // rebuildHint says what can be done for a box whose data disk is all there is.
 const rebuildHint = "this version cannot make a new VM for the disk, and create does not touch it; hermes-box destroy --force deletes it with all its data"
 
-// partialAge is how long an unfinished download is kept for a later fetch to take over.
+// partialAge is how long an unfinished download is kept, so that a later fetch can go on with it.
 const partialAge = 7 * 24 * time.Hour
 
 // change runs an operation: it takes the box's lock, recovers what an earlier one left half done, then runs the plan

@@ -2,8 +2,8 @@ package ops
 
 import "hermes-box/limactl"
 
-// Known is the box as the host's own files tell it, in about a millisecond: no child process, no lock, no waiting. It
-// is for a screen that must show something at once; what is inside is as last seen, never live.
+// Known returns what the host's own files say of the box, in about a millisecond: no child process, no lock, no waiting. It
+// is for a screen that must show something at once. What is inside is as last seen, never live.
 func (b *Box) Known() *Status {
 	st := b.recorded()
 	if b.Record == nil || !b.Record.Ready {
@@ -17,8 +17,8 @@ func (b *Box) Known() *Status {
 	return st
 }
 
-// recorded is what any status begins with: the host's record, the lock file, and what is under way or was cut off. Of a
-// box that is not ready there is no more to tell.
+// recorded returns the part of a status that comes from the host: record, lock file, and the operation that is under way or
+// was cut off. For a box whose create was not finished, that is all.
 func (b *Box) recorded() *Status {
 	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: b.Ports()}
 	if b.LockErr != nil {

@@ -15,23 +15,29 @@ import (
 	"hermes-box/limactl"
 )
 
-// keptLogs is how many logs of operations are kept for a box.
-const keptLogs = 200
+// keptLogs and keptLogBytes are how many operation logs are kept for a box, and how large they may be together.
+const (
+	keptLogs     = 200
+	keptLogBytes = 64 << 20
+)
 
 // operationLog is the form of the names of operation logs: they sort by time.
 var operationLog = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+\.ndjson$`)
 
-// pruneLogs removes the oldest operation logs in dir, so that keep stay. Other files are left alone.
+// pruneLogs removes the oldest operation logs in dir, so that at most keep stay, and no more than keptLogBytes beside the
+// newest. Other files are left alone.
 func pruneLogs(dir string, keep int) {
 	entries, _ := os.ReadDir(dir) // sorted by name
-	var logs []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && operationLog.MatchString(e.Name()) {
-			logs = append(logs, e.Name())
+	kept, size := 0, int64(0)
+	for _, e := range slices.Backward(entries) {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || !operationLog.MatchString(e.Name()) {
+			continue
 		}
-	}
-	for _, name := range logs[:max(len(logs)-keep, 0)] {
-		_ = os.Remove(filepath.Join(dir, name)) // one that stays does no harm
+		size += info.Size()
+		if kept++; kept > keep || kept > 1 && size > keptLogBytes {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // one that stays does no harm
+		}
 	}
 }
 

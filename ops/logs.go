@@ -137,7 +137,7 @@ func copyTail(f *os.File, lines int, out io.Writer) error {
 func lastLinesAt(f io.ReaderAt, size int64, lines int) (int64, error) {
 	const block = 1 << 20
 	buf := make([]byte, min(size, block))
-	found := 0 // line ends, but for one at the very end
+	found := 0 // line ends, not counting one at the end of the file
 	for end := size; end > 0; end -= int64(len(buf)) {
 		buf = buf[:min(end, block)]
 		begin := end - int64(len(buf))

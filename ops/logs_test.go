@@ -148,3 +148,27 @@ func TestLogsFollow(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Few but large logs of operations go as well; the newest always stays.
+func TestLargeOperationLogsArePruned(t *testing.T) {
+	dir := logBox(t).Home.Logs("main")
+	for i := range 4 {
+		path := filepath.Join(dir, fmt.Sprintf("20260101T00000%dZ-start.ndjson", i))
+		put(t, path, "")
+		if err := os.Truncate(path, keptLogBytes/2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pruneLogs(dir, keptLogs)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || entries[0].Name() != "20260101T000002Z-start.ndjson" {
+		t.Errorf("%v: %d are left, the oldest %s", err, len(entries), entries[0].Name())
+	}
+	put(t, filepath.Join(dir, "20260101T000009Z-start.ndjson"), "")
+	if err := os.Truncate(filepath.Join(dir, "20260101T000009Z-start.ndjson"), 2*keptLogBytes); err != nil {
+		t.Fatal(err)
+	}
+	pruneLogs(dir, keptLogs)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v: %d are left", err, len(entries))
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Phases follows what a step is at, by its Phase events: several components may be worked on at once, and what was
-// heard of last is often done already. The zero value has heard of none.
+// Phases keeps what a step is doing, from its Phase events. Several components may be in work at once, so the last event alone
+// does not tell. The zero value is ready to use.
 type Phases struct {
 	whole string   // of the guest, and no component
 	open  []string // begun and not ended well, the oldest first

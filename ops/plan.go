@@ -16,8 +16,8 @@ type Step struct {
 	ID, Title string
 	Do        func(context.Context, *Progress) error
 	Undo      func(context.Context) error // nil: nothing to undo
-	// Stays, if set, says what the step has done that is not undone; then nothing before it is undone either. Empty: it
-	// is undone.
+	// Stays, if set, is asked before the step is undone. If it returns what the step did and what to do about it, that
+	// stays: neither the step nor those before it are undone. If it returns "", they are.
 	Stays func() string
 	// After names the earlier steps that this one waits for; nil is all of them.
 	After []string
@@ -26,7 +26,7 @@ type Step struct {
 	Software bool
 }
 
-// Plan is an operation: all of it is known before any of it runs.
+// Plan is all steps of an operation. It is complete before any of them runs.
 type Plan struct {
 	Operation, Box string
 	Steps          []Step
@@ -35,12 +35,12 @@ type Plan struct {
 	BeforeStep, AfterStep func(step string)
 }
 
-// undoBound is the most that undoing one step may take; stopping a VM is the longest.
+// undoBound is the longest that undoing one step may take; stopping a VM takes longest.
 const undoBound = 5 * time.Minute
 
-// Run does the steps. When one fails or the context ends, those begun are undone in reverse, also the failed
-// one: a step must be able to undo what it half did. Where undoing one fails, those before it stay: they are what
-// the next command recovers by. The error is that of the step; what could not be undone is added to it.
+// Run does the steps. When one fails or the context ends, all steps that have begun are undone in reverse, including the
+// failed one: a step must be able to undo what it half did. If undoing one fails, those before it are not undone: the next
+// command needs them to recover. The error is that of the step; an error of undoing is added to it.
 func (p Plan) Run(ctx context.Context, sink Sink) error {
 	s := &stream{operation: p.Operation, box: p.Box, sink: sink}
 	info := make([]StepInfo, len(p.Steps))
@@ -66,8 +66,8 @@ func (p Plan) Run(ctx context.Context, sink Sink) error {
 	return err
 }
 
-// runSteps runs each step once those it waits for have ended; the first failure ends the others, and is the one
-// returned. started are the steps that were begun, in the order of the plan.
+// runSteps runs each step when those it waits for have ended. The first failure ends the others and is returned. started are
+// the steps that have begun, in the order of the plan.
 func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -106,7 +106,7 @@ func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err erro
 		}
 	}
 	if !slices.Contains(done, false) {
-		return started, nil // an interruption that comes when all is done has come too late
+		return started, nil // an interruption after the last step changes nothing
 	}
 	return started, context.Cause(ctx)
 }
@@ -156,7 +156,7 @@ func (p Plan) undo(ctx context.Context, s *stream, started []Step) error {
 	return nil
 }
 
-// guarded makes a panic an error.
+// guarded returns a panic of do as an error.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -188,3 +188,24 @@ func TestPanicIsAFailureAndUndone(t *testing.T) {
 		t.Errorf("err %v, undone %v", err, undone)
 	}
 }
+
+// A step that says what stays is not told as undone, and neither is anything before it.
+func TestWhatStaysIsNotUndone(t *testing.T) {
+	tr := &trace{}
+	stays := ""
+	boot := tr.step("boot", func(context.Context) error { stays = "the VM stays up"; return nil })
+	boot.Stays = func() string { return stays }
+	plan := Plan{Operation: "start", Steps: []Step{
+		tr.step("ports", nil), boot, tr.step("verify", func(context.Context) error { return errors.New("no") })}}
+	var kinds []string
+	if err := plan.Run(t.Context(), func(e Event) {
+		if e.Kind == Kept || e.Kind == Undone {
+			kinds = append(kinds, string(e.Kind)+" "+e.Step+" "+e.Line)
+		}
+	}); err == nil {
+		t.Error("no error")
+	}
+	if want := []string{"undone verify ", "kept boot the VM stays up"}; !slices.Equal(kinds, want) {
+		t.Errorf("%q, want %q", kinds, want)
+	}
+}

@@ -89,7 +89,7 @@ func logName(service string) string {
 // portBound is the most that a port may take to answer.
 const portBound = 3 * time.Second
 
-// portAnswer is what was seen of a port without asking the box.
+// portAnswer is the state of a port as far as this machine can tell without asking the box.
 type portAnswer struct {
 	Port
 	answered bool
@@ -176,8 +176,8 @@ func (b *Box) deadPort(ctx context.Context, service string, guest *protocol.Stat
 	return PortNotListening
 }
 
-// deadForwards says in one line which services of a running box cannot be reached on this machine, and what still works; ""
-// if all can. A service that is not up is no matter of its forward.
+// deadForwards says in one line which services of a running box are not forwarded to this machine, and what still works; ""
+// if all are. It says nothing about services that are not up.
 func deadForwards(ports []Port) string {
 	var dead []string
 	for _, p := range ports {

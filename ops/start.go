@@ -18,8 +18,8 @@ type Run struct {
 	Status  *protocol.Status `json:"status,omitempty"`
 }
 
-// start boots the box and starts what is applied to it. It never installs anything; drift is reported. A box
-// that runs and is healthy is left alone.
+// start boots the box and starts what is applied to it. It installs nothing and reports drift. A box that runs and is healthy
+// is not changed.
 func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "start", false, sink, func(ctx context.Context) (Plan, error) {
@@ -127,8 +127,7 @@ func (b *Box) bootStep(in limactl.Instance) Step {
 		}}
 }
 
-// releaseDisk takes the data disk back from a VM that is gone, which nobody can stop any more. One that is there keeps
-// it.
+// releaseDisk unlocks the data disk if the VM that holds it no longer exists.
 func (b *Box) releaseDisk(ctx context.Context, p *Progress) error {
 	d, err := b.Lima.Disk(ctx, b.Record.Disk)
 	if err != nil || !d.Stale {
@@ -141,8 +140,8 @@ func (b *Box) releaseDisk(ctx context.Context, p *Progress) error {
 	return nil
 }
 
-// stop stops the services, syncs the data disk and stops the VM. A stopped box is left alone. With force the
-// guest is not asked and the VM is cut off: for a box that no longer answers.
+// stop stops the services, syncs the data disk and stops the VM. A stopped box is not changed. With force the guest is not
+// asked and the VM is killed: for a box that no longer answers.
 func (b *Box) stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "stop", force, sink, func(ctx context.Context) (Plan, error) {

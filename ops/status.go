@@ -103,7 +103,7 @@ func brief(guest *protocol.Status) *protocol.Status {
 	return &b
 }
 
-// remember keeps a status for when the box is off. Losing it is no harm.
+// remember saves a status, for when the box is off. If it cannot be saved, nothing else suffers.
 func (b *Box) remember(s *protocol.Status) {
 	if s != nil {
 		_ = b.Home.SaveSeen(b.Name(), seen{time.Now().UTC(), b.Record.Created, *s})

@@ -97,7 +97,7 @@ func (b *Box) stepBegun(by *store.Holder) (step string) {
 	return step
 }
 
-// showUnderway puts into a status what is under way.
+// showUnderway sets the operation of a status.
 func (b *Box) showUnderway(st *Status) error {
 	u, err := b.underway()
 	switch st.Underway = u; {

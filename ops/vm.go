@@ -15,7 +15,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// machine is the VM as Lima is to make it; the image files are checked against their digests once more.
+// machine describes the VM to Lima. The digests of the image files are verified once more.
 func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machine, error) {
 	l, v := b.Lock, b.actual()
 	m := limactl.Machine{
@@ -43,11 +43,10 @@ func (b *Box) machine(ctx context.Context, cache *artifact.Cache) (limactl.Machi
 
 func (b *Box) emulated() bool { return vmType() == "qemu" && b.Lima.Acceleration().Slow() }
 
-// bootBound is the most that a boot may take; emulated CPUs need minutes.
+// bootBound is the longest that a boot may take; emulated CPUs need minutes.
 const bootBound = 20 * time.Minute
 
-// startVM boots the VM and passes on what Lima says meanwhile. Lima's own word that it is ready is not taken:
-// the guest must answer.
+// startVM boots the VM and reports what Lima says meanwhile. The VM is up when the guest answers, whatever Lima says.
 func (b *Box) startVM(ctx context.Context, p *Progress) error {
 	err := b.Lima.Start(ctx, b.Record.Instance, bootBound, func(e limactl.BootEvent) {
 		if e.Line != "" {
@@ -59,7 +58,7 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 	})
 	var degraded *limactl.DegradedError
 	if errors.As(err, &degraded) {
-		p.Warn(degraded.Error()) // it is up; whether it is of use, the checks that follow tell
+		p.Warn(degraded.Error()) // it is up; the steps that follow check whether it works
 	} else if err != nil {
 		return err
 	}
@@ -70,11 +69,11 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 	return nil
 }
 
-// settleBound is the most that services may take to become healthy after a start.
+// settleBound is the longest that services may take to become healthy after a start.
 const settleBound = 10 * time.Minute
 
-// settle waits until the box is as status would call running, and returns the guest's status. It does not wait for what
-// cannot become well: a VM that has died, a service that systemd has given up on.
+// settle waits until status would call the box running, and returns the guest's status. It fails at once for what cannot
+// become healthy: a VM that has died, or a service that systemd has given up on.
 func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
@@ -123,7 +122,7 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 	}
 }
 
-// hopeless is the error for a guest that waiting does not mend; nil for any other.
+// hopeless returns the error of a guest that cannot become healthy by waiting; nil for any other.
 func hopeless(status *protocol.Status) error {
 	switch {
 	case status.DataProblem != "":
@@ -143,8 +142,7 @@ func hopeless(status *protocol.Status) error {
 	return nil
 }
 
-// dead is the error that a box is whose VM, or the host agent that leads to it, has ended; nil while both live, and
-// where limactl cannot tell.
+// dead returns an error if the VM of the box or its host agent has ended; nil while both run, and if limactl cannot tell.
 func (b *Box) dead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limaBound)
 	defer cancel()
@@ -199,7 +197,7 @@ func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
 	}
 }
 
-// answers is whether anything that speaks HTTP answers; 401 is an answer too.
+// answers returns nil if an HTTP server answers, with any status.
 func answers(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Exec runs one command in the box as agent, in /workspace, with exact argument boundaries. Its status other
-// than 0 is a *ssh.ExitError.
+// Exec runs one command in the box as agent, in /workspace. Arguments arrive exactly as given. A status other than 0 is a
+// *ssh.ExitError.
 func (b *Box) Exec(ctx context.Context, e ssh.Exec) error {
 	if err := b.reachable(ctx); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (b *Box) Open(ctx context.Context, service string) (string, error) {
 	return url, err
 }
 
-// URL is where a service of the box answers on this machine.
+// URL returns the address of a service of the box on this machine.
 func (b *Box) URL(service string) (string, error) {
 	switch service {
 	case "executor":

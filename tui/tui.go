@@ -119,6 +119,8 @@ func (m *model) waitUndone(out io.Writer) error {
 		switch e.Kind {
 		case ops.Undone:
 			fmt.Fprintln(out, strings.TrimSpace("undone: "+e.Title+" "+widget.Clean(e.Error)))
+		case ops.Kept:
+			fmt.Fprintln(out, "not undone: "+e.Title+": "+widget.Clean(e.Line))
 		case ops.Warning:
 			fmt.Fprintln(out, "! "+widget.Clean(e.Line))
 		}

@@ -186,7 +186,6 @@ type Transaction struct {
 type Component struct {
 	Name      string     `json:"name"`
 	Version   string     `json:"version"`
-	Source    string     `json:"source"`
 	Artifacts []Artifact `json:"artifacts"`
 	Python    *Python    `json:"python,omitempty"`
 }
@@ -195,10 +194,7 @@ type Component struct {
 func (c Component) Objects() []string {
 	var all []string
 	for _, a := range c.Artifacts {
-		all = append(all, a.Digest)
-		for _, blob := range a.Blobs {
-			all = append(all, blob.Digest)
-		}
+		all = append(append(all, a.Digest), a.Blobs...)
 	}
 	return all
 }
@@ -209,24 +205,16 @@ type Python struct {
 	Artifact string `json:"artifact,omitempty"`
 }
 
-// Artifact is a received object. For an OCI image, Digest is that of the manifest, and Blobs are its config and layers, each
-// an object of its own.
+// Artifact is a received object. For an OCI image, Digest is that of the manifest, and Blobs are the digests of its config and
+// layers, each an object of its own.
 type Artifact struct {
-	Name   string `json:"name"`
-	Digest string `json:"digest"`
-	Size   int64  `json:"size"`
-	Blobs  []Blob `json:"blobs,omitempty"`
-}
-
-// Blob is a part of an OCI image.
-type Blob struct {
-	Digest string `json:"digest"`
-	Size   int64  `json:"size"`
+	Name   string   `json:"name"`
+	Digest string   `json:"digest"`
+	Blobs  []string `json:"blobs,omitempty"`
 }
 
 // Applied answers VerbApply.
 type Applied struct {
-	ID         string             `json:"id"`
 	Components []AppliedComponent `json:"components"`
 }
 

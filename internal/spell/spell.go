@@ -3,9 +3,9 @@ package spell
 
 import "strings"
 
-// Nearest returns the known word that a misspelt one was most likely meant to be, or "". Two edits are a misspelling in a
-// word of five letters or more, one in a shorter word; three letters or more that a known word begins with are one too.
-// Upper case, and dashes where a known word has underscores, count as nothing.
+// Nearest returns the known word that a misspelt one was most likely meant to be, or "". A word of five letters or more may
+// differ in two edits, a shorter one in one edit; three letters or more may also be the beginning of a known word. Case is
+// ignored, and so is the difference between dashes and underscores.
 func Nearest(misspelt string, known []string) string {
 	const longest = 40
 	word := same(misspelt)
@@ -25,10 +25,10 @@ func Nearest(misspelt string, known []string) string {
 	return best
 }
 
-// same is a word without what counts as nothing.
+// same returns a word with the ignored differences removed.
 func same(word string) string { return strings.ReplaceAll(strings.ToLower(word), "-", "_") }
 
-// edits counts the letters to insert, remove, replace or swap with their neighbour that make a into b.
+// edits returns the number of letters to insert, remove, replace or swap with the next one to change a into b.
 func edits(a, b string) int {
 	var before, last []int
 	row := make([]int, len(b)+1)

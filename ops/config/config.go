@@ -147,7 +147,7 @@ var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 // nameForm is what ValidName accepts, in words.
 const nameForm = "a to z, then a to z, 0 to 9 and single dashes between them, at most 32 in all, such as main"
 
-// ValidName tells whether a box can have this name.
+// ValidName reports whether a box can have this name.
 func ValidName(name string) bool { return len(name) <= 32 && validName.MatchString(name) }
 
 // Parse checks the text of a config; errors call the file name. Path and Dir stay empty.

@@ -1,4 +1,4 @@
-// Package fault has the errors that people read: what is wrong, in lower case and naming the thing, and a hint that can be
+// Package fault has the errors that people read: a message in lower case that names the thing, and a hint that can be
 // typed. Other errors can have both by methods Code and Recovery of their own; packages that must not import this one
 // (limactl) do that.
 package fault

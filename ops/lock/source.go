@@ -16,7 +16,7 @@ const ociPrefix = "oci://"
 // config and layers.
 func (a *Artifact) IsImage() bool { return strings.HasPrefix(a.URL, ociPrefix) }
 
-// checkURL checks the url of an artifact. found is what is wrong with it, empty if nothing is.
+// checkURL checks the url of an artifact. found says what is wrong, and is empty if nothing is.
 func checkURL(a *Artifact) (found, accepted string) {
 	if a.IsImage() {
 		ref, err := name.NewDigest(strings.TrimPrefix(a.URL, ociPrefix), name.StrictValidation)
@@ -51,7 +51,7 @@ func checkURL(a *Artifact) (found, accepted string) {
 	return "", ""
 }
 
-// checkSource checks the package URL of a component. found is what is wrong with it, empty if nothing is.
+// checkSource checks the package URL of a component. found says what is wrong, and is empty if nothing is.
 func checkSource(c *Component) (found, accepted string) {
 	p, err := packageurl.FromString(c.Source)
 	if err != nil {

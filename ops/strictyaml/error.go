@@ -8,7 +8,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Problem is one thing that is wrong in a file.
+// Problem is one mistake in a file.
 type Problem struct {
 	Line     int    `json:"line"`          // counted from 1
 	Key      string `json:"key,omitempty"` // "vm.memory", "components.node.artifacts[0].url"; empty for the file itself
@@ -16,7 +16,7 @@ type Problem struct {
 	Accepted string `json:"accepted"`
 }
 
-// Error is what is wrong in one file, in the order of its lines. It is an invalid_input fault.
+// Error lists the problems of one file, in the order of its lines. Its code is invalid_input.
 type Error struct {
 	File     string
 	Problems []Problem // the first of them
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 // Code is invalid_input.
 func (e *Error) Code() string { return string(fault.InvalidInput) }
 
-// Recovery says where to look.
+// Recovery is the hint: it names the first line to correct.
 func (e *Error) Recovery() string {
 	return fmt.Sprintf("correct line %d of %s and run the command again", e.Problems[0].Line, e.File)
 }

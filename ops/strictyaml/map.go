@@ -44,23 +44,22 @@ func readMap(e *Error, n *yaml.Node, path string, read func(*Map)) {
 	}
 }
 
-// Has tells whether an optional key is there.
+// Has reports whether an optional key is present.
 func (m *Map) Has(key string) bool { return m.find(key) != nil }
 
-// Problem reports that the value of key is not what is accepted. Where the key is missing, the line is
-// that of the mapping.
+// Problem adds a problem with the value of key. If the key is missing, the line is that of the mapping.
 func (m *Map) Problem(key, found, accepted string) {
 	m.err.add(m.line(key), join(m.path, key), found, accepted)
 }
 
-// String reads a required string. The check, which may be nil, tells whether it is one of what accepted names.
-// A number or date is no string: it has to be quoted, so that 3.10 does not become 3.1.
+// String reads a required string. check, which may be nil, reports whether its value is accepted. Numbers and dates must be
+// quoted, so that 3.10 does not become 3.1.
 func (m *Map) String(key, accepted string, check func(string) bool) string {
 	n := m.require(key, accepted)
 	if n == nil {
 		return ""
 	}
-	// "<<" is a text like any other here: there is no merging.
+	// "<<" is a text like any other, since there is no merging.
 	if tag := n.ShortTag(); n.Kind != yaml.ScalarNode || tag != "!!str" && tag != "!!merge" {
 		if n.Kind == yaml.ScalarNode && n.Value != "" && check != nil && check(n.Value) {
 			accepted = strconv.Quote(n.Value) + ", in quotes"
@@ -85,7 +84,7 @@ func (m *Map) Int(key string, min, max int64) int64 {
 	if n == nil {
 		return 0
 	}
-	// Decimal alone: YAML's 0x10, 0o17, 017 and 1_000 are numbers too, but nobody means them here.
+	// Only decimal numbers: 0x10, 0o17, 017 and 1_000 are numbers in YAML too, but would be mistakes here.
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil ||
 		strconv.FormatInt(v, 10) != n.Value || v < min || v > max {
@@ -129,7 +128,7 @@ func (m *Map) List(key string, read func(*Map)) {
 	}
 }
 
-// require finds the value of a key and reports it when it is missing.
+// require returns the value of a key, or adds a problem if it is missing.
 func (m *Map) require(key, accepted string) *yaml.Node {
 	n := m.find(key)
 	if n == nil {

@@ -99,15 +99,15 @@ func rawProblem(data []byte) *Problem {
 	return nil
 }
 
-// invisible tells whether a character is refused anywhere in a file: it is a control character, ends a line for some
-// programs alone, or turns the direction of the text beside it, so that a person does not see what is parsed.
+// invisible reports whether a character is refused everywhere: control characters, line ends that only some programs know,
+// and characters that change the direction of the text. With them a person would not see what is parsed.
 func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
 var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// addSyntax turns an error of the YAML parser into a problem.
+// addSyntax adds an error of the YAML parser as a problem.
 func (e *Error) addSyntax(err error) {
 	text, line := err.Error(), 1
 	if m := syntaxLine.FindStringSubmatch(text); m != nil {
@@ -126,7 +126,7 @@ func (e *Error) add(line int, key, found, accepted string) {
 // maxDepth is more than any of these files nests.
 const maxDepth = 20
 
-// walk reports what is YAML but never meant in these files.
+// walk adds problems for valid YAML that is always a mistake in these files.
 func (e *Error) walk(n *yaml.Node, path string, depth int) {
 	switch {
 	case depth > maxDepth:
@@ -174,7 +174,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// describe says what a node is, in words for a person.
+// describe says what a node is, for error messages.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

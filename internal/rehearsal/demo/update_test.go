@@ -38,25 +38,26 @@ func transaction(t *testing.T, d *Demo, release string) (protocol.Transaction, *
 	}
 	for _, name := range lock.Order {
 		from := l.Components[name]
-		to := protocol.Component{Name: name, Version: from.Version, Source: from.Source}
+		to := protocol.Component{Name: name, Version: from.Version}
 		if from.Python != nil {
 			to.Python = &protocol.Python{Version: from.Python.Version}
 		}
 		for _, a := range from.Artifacts {
-			out := protocol.Artifact{Name: a.Name, Digest: a.Digest, Size: a.Size}
+			out := protocol.Artifact{Name: a.Name, Digest: a.Digest}
 			if a.IsImage() {
 				manifest := blob(a.Digest)
 				send(a.Digest, manifest)
+				type blobOf struct{ Digest string }
 				var m struct {
-					Config protocol.Blob
-					Layers []protocol.Blob
+					Config blobOf
+					Layers []blobOf
 				}
 				if err := json.Unmarshal(manifest, &m); err != nil {
 					t.Fatal(err)
 				}
 				for _, part := range append(m.Layers, m.Config) {
 					send(part.Digest, blob(part.Digest))
-					out.Blobs = append(out.Blobs, part)
+					out.Blobs = append(out.Blobs, part.Digest)
 				}
 			} else {
 				u, err := url.Parse(a.URL)

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A service that systemd has given up on ends a start in seconds, with the last lines of its log, and the VM is not said
+// to have been stopped: it stays up, to be looked into.
+func TestStartEndsAtOnceWithAServiceThatIsGivenUp(t *testing.T) {
+	m := newMachine(t)
+	m.makeBox()
+	m.must("stop", "--quiet")
+	inject(t, m, "health-fails")
+	begun := time.Now()
+	_, stderr, err := m.run("start")
+	if took := time.Since(begun); err == nil || took > 2*time.Minute { // without this it waits ten
+		t.Errorf("after %v: %v", took, err)
+	}
+	for _, want := range []string{"hermes-box: executor: failed, ", "hint: hermes-box logs executor shows more", "not undone: boot the VM: the VM stays up; hermes-box stop stops it"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no %q in:\n%s", want, stderr)
+		}
+	}
+	if strings.Contains(stderr, "undone: boot the VM\n") {
+		t.Errorf("it says that the boot was undone:\n%s", stderr)
+	}
+	if out := m.must("status"); !strings.Contains(out, "✗ degraded") || !strings.Contains(out, "✗ failed") {
+		t.Error(out)
+	}
+	heal(t, m, "health-fails")
+	m.must("restart", "--quiet")
+	m.wantSound("a restart of a box whose executor failed")
+}
