@@ -120,10 +120,12 @@ func encode(verb string, request any) ([]byte, error) {
 // ask sends the frame of a call, unless that has been sent, and reads frames up to the last one. It returns the result of
 // a verb; nil for a command that ended with status 0. The connection is closed.
 func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
-	if _, err := k.stdin.Write(call); err != nil {
-		k.cancel(errClosed)
-		k.stdin.Close()
-		return nil, k.failed(false, "")
+	if len(call) > 0 { // one that was sent early may be answered, and the connection closed, by now
+		if _, err := k.stdin.Write(call); err != nil {
+			k.cancel(errClosed)
+			k.stdin.Close()
+			return nil, k.failed(false, "")
+		}
 	}
 	w := frame.NewWriter(k.stdin)
 	go func() { // errors mean that the helper reads no more
