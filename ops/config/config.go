@@ -76,12 +76,12 @@ func Locate(flag string) (string, error) {
 		if errors.Is(err, fs.ErrPermission) {
 			return "", f.Hint("put it where this user can read it, such as /srv")
 		}
-		return "", f.Hint("%s", look(path))
+		return "", f.Hint("%s", inspect(path))
 	case info.IsDir():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
 			Hint("name the file itself: --config %s", shellescape.Quote(filepath.Join(path, FileName)))
 	case !info.Mode().IsRegular():
-		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).Hint("%s", look(path))
+		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).Hint("%s", inspect(path))
 	}
 	return path, nil
 }
@@ -91,8 +91,8 @@ func howToMake(path string) string {
 	return "printf 'schema: 1\\nname: main\\n' > " + shellescape.Quote(path)
 }
 
-// look is the hint for a path that is not a file.
-func look(path string) string {
+// inspect is the hint for a path that is not a file.
+func inspect(path string) string {
 	return "put a config file in its place: ls -ld " + shellescape.Quote(path)
 }
 
@@ -124,7 +124,7 @@ func Load(path string) (*Config, error) {
 		case errors.Is(err, fs.ErrPermission):
 			f.Hint("make it readable: chmod a+r %s", shellescape.Quote(path))
 		default:
-			f.Hint("%s", look(path))
+			f.Hint("%s", inspect(path))
 		}
 		return nil, f
 	}
