@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -70,6 +71,9 @@ func Locate(flag string) (string, error) {
 	switch {
 	case err != nil:
 		f := fault.New(fault.InvalidInput, "no config file %s (from %s): %w", path, from, reason(err))
+		if home := os.Getenv("HOME"); strings.HasPrefix(path, "~/") && home != "" { // in quotes, so that no shell has replaced it
+			return "", f.Hint("name it in full: %s", shellescape.Quote(filepath.Join(home, path[2:])))
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", f.Hint("%s", howToMake(path))
 		}
