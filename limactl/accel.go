@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Accel is how fast the machines of this host are.
+// Accel is how the VMs of this host are accelerated.
 type Accel struct {
 	Name   string // vz, kvm, or tcg: software emulation, tens of times slower
 	Reason string // why it is tcg; empty otherwise
-	forced bool   // /dev/kvm is there, so that Lima would choose kvm, and cannot be used
+	forced bool   // /dev/kvm exists but cannot be used: Lima would choose kvm all the same
 }
 
-// Slow tells whether machines are emulated in software.
+// Slow reports whether VMs are emulated in software.
 func (a Accel) Slow() bool { return a.Name == "tcg" }
 
-// accelEnv is the environment that keeps Lima from choosing a /dev/kvm that is there and cannot be used. It must be
-// the same at every create and start. What the user has set for qemu is left alone.
+// accelEnv returns the environment that keeps Lima from using a /dev/kvm that does not work. It must be the same at every
+// create and start. A qemu command that the user has set is kept.
 func (c *Client) accelEnv() []string {
 	a := c.probe()
 	if !a.forced {
@@ -31,12 +31,12 @@ func (c *Client) accelEnv() []string {
 	}
 	qemu, err := exec.LookPath("qemu-system-" + arch)
 	if err != nil {
-		return nil // Lima says it better
+		return nil // Lima reports that
 	}
 	return []string{key + "=" + qemu + " -machine " + limaMachine() + ",accel=tcg -cpu max"}
 }
 
-// limaMachine is the kind of machine that Lima makes with qemu on this host.
+// limaMachine returns the machine type that Lima uses with qemu on this host.
 func limaMachine() string {
 	if runtime.GOARCH == "arm64" {
 		return "virt"

@@ -23,9 +23,8 @@ const (
 	kvmCreateVCPU    = 0xae41
 )
 
-// Acceleration finds out what this host can do by doing it, as the current user: a /dev/kvm that is there may be
-// closed to us, or be of a machine that cannot nest. It looks once per process, and takes a quarter of a second
-// where there is a /dev/kvm that seems to work.
+// Acceleration returns how VMs of the current user are accelerated. It tries, because a /dev/kvm may be closed to this user
+// or not work in a nested VM. It tries once per process, which takes a quarter of a second if /dev/kvm seems to work.
 var Acceleration = sync.OnceValue(func() Accel {
 	err := tryKVM("/dev/kvm")
 	if err == nil {
@@ -40,7 +39,7 @@ var Acceleration = sync.OnceValue(func() Accel {
 	return Accel{Name: "tcg", Reason: "/dev/kvm cannot be used: " + err.Error(), forced: true}
 })
 
-// tryKVM makes a machine with one processor and throws it away.
+// tryKVM creates a VM with one processor and removes it.
 func tryKVM(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
@@ -49,19 +48,19 @@ func tryKVM(device string) error {
 	defer f.Close()
 	version, err := ioctl(f.Fd(), kvmGetAPIVersion)
 	if err != nil {
-		return fmt.Errorf("it is no KVM device: %w", err)
+		return fmt.Errorf("it is not a KVM device: %w", err)
 	}
 	if version != 12 {
 		return fmt.Errorf("its API version is %d, not 12", version)
 	}
 	vm, err := ioctl(f.Fd(), kvmCreateVM)
 	if err != nil {
-		return fmt.Errorf("it makes no machine: %w", err)
+		return fmt.Errorf("it cannot create a VM: %w", err)
 	}
 	defer unix.Close(int(vm))
 	cpu, err := ioctl(vm, kvmCreateVCPU)
 	if err != nil {
-		return fmt.Errorf("it makes no processor: %w", err)
+		return fmt.Errorf("it cannot create a processor: %w", err)
 	}
 	return unix.Close(int(cpu))
 }
@@ -74,9 +73,8 @@ func ioctl(fd, request uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// tryQEMU has qemu set up the processor that Lima asks it for, and quit before it runs. Nested in a machine whose
-// own host hides some registers, making a processor works and this does not. Without qemu there is nothing to find
-// out: Lima will say that it is missing.
+// tryQEMU lets qemu set up the processor that Lima asks for, and quit before it runs. In a nested VM whose host hides some
+// registers tryKVM succeeds and this fails. Without qemu it succeeds: Lima reports that qemu is missing.
 func tryQEMU(program string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package limactl drives Lima through its own command; its package ssh runs commands inside. Nothing else runs limactl
 // or ssh.
 //
-// Lima is never trusted to have done what it says: what it deletes is looked for again, the locks it drops are
-// put back, a state it calls Broken is taken apart, and a pid it would kill is looked at first. Instances and
-// disks are named exactly; nothing here takes a pattern or a prefix.
+// Lima is never trusted to have done what it says. After a delete this package checks that the directory is gone; it
+// restores disk locks that Lima drops by mistake; it finds out what "Broken" means; and it checks each pid before Lima may
+// kill it. Instances and disks are named exactly: nothing takes a pattern or a prefix.
 //
-// A Client may be used by several goroutines. It does not serialise changes to one instance: its caller holds a
-// lock across every sequence that changes something, for limactl has none.
+// A Client may be used by several goroutines. It does not serialize changes to one instance: limactl has no lock, so the
+// caller must hold one during every sequence that changes something.
 package limactl
 
 import (
@@ -25,7 +25,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// Config says which Lima to drive.
+// Config is which Lima to use and how to run it.
 type Config struct {
 	Program string        // limactl; empty: looked up in PATH
 	Home    string        // LIMA_HOME, absolute; made by the first thing that needs it
@@ -33,7 +33,7 @@ type Config struct {
 	Helper  string        // path of the helper inside an instance; empty: it has none
 	Log     func(Command) // called after every run of limactl or ssh, from any goroutine; may be nil
 	Env     []string      // environment to run them in; nil: our own. LIMA_* is dropped from either
-	Accel   func() Accel  // how fast machines of this host are; nil: Acceleration
+	Accel   func() Accel  // how fast VMs of this host are; nil: Acceleration
 }
 
 // Command is one run of limactl or ssh, for the log. What went in on stdin is never part of it.
@@ -46,15 +46,15 @@ type Command struct {
 	Err      error
 }
 
-// Client drives one LIMA_HOME.
+// Client works on one LIMA_HOME.
 type Client struct {
-	*ssh.Client // into its instances
+	*ssh.Client // for commands inside the instances
 	config      Config
 	env         []string
 	probe       func() Accel // of this host; replaced in tests
 }
 
-// New makes a client. Nothing is looked up or run before the first call.
+// New returns a client. It looks up and runs nothing before the first call.
 func New(c Config) *Client {
 	base := c.Env
 	if base == nil {
@@ -76,7 +76,7 @@ func New(c Config) *Client {
 	return client
 }
 
-// Home is the LIMA_HOME.
+// Home returns the LIMA_HOME.
 func (c *Client) Home() string { return c.config.Home }
 
 // CommandLine is limactl with these arguments on this home, to be pasted into a shell.
@@ -84,13 +84,13 @@ func (c *Client) CommandLine(args ...string) string {
 	return "LIMA_HOME=" + shellescape.Quote(c.config.Home) + " " + shellescape.QuoteCommand(append([]string{cmp.Or(c.config.Program, "limactl")}, args...))
 }
 
-// Acceleration is how fast the machines of this client are.
+// Acceleration returns how fast the VMs of this client are.
 func (c *Client) Acceleration() Accel { return c.probe() }
 
-// Dir is where an instance lives, whether it exists or not.
+// Dir returns the directory of an instance, whether it exists or not.
 func (c *Client) Dir(name string) string { return filepath.Join(c.config.Home, name) }
 
-// Version is the version of limactl, such as "2.1.3". ErrNotInstalled if there is none.
+// Version returns the version of limactl, such as "2.1.3". If there is no limactl the error is ErrNotInstalled.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	out, err := c.ask(ctx, "--version")
 	if err != nil {
@@ -98,15 +98,15 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	}
 	fields := strings.Fields(string(out.stdout))
 	if len(fields) != 3 || fields[0] != "limactl" {
-		return "", fmt.Errorf("limactl --version says %q, which is no version", strings.TrimSpace(string(out.stdout)))
+		return "", fmt.Errorf("limactl --version says %q, which is not a version", strings.TrimSpace(string(out.stdout)))
 	}
 	return strings.TrimPrefix(fields[2], "v"), nil
 }
 
-// Validate asks limactl whether it accepts an instance's YAML. A field it does not know is an error, though limactl
-// only warns. On Linux it says nothing of what the vz driver itself would want, as it is not part of limactl there.
+// Validate asks limactl whether it accepts an instance's YAML. An unknown field is an error, although limactl only warns
+// of it. On Linux the rules of the vz driver are not checked, since limactl has no vz driver there.
 func (c *Client) Validate(ctx context.Context, yaml []byte) error {
-	// From a file: a template read from stdin has no name, and validate wants one.
+	// In a file, because limactl validate does not accept a template on stdin.
 	dir, err := os.MkdirTemp("", "hermes-box-validate-")
 	if err != nil {
 		return err
@@ -144,12 +144,12 @@ func (c *Client) program() (string, error) {
 	return path, nil
 }
 
-// validName is what Lima takes as an identifier and we hand to it: never a flag, never a path.
+// validName matches the identifiers that Lima accepts. None of them is a flag or a path.
 var validName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
 func checkName(what, name string) error {
 	if len(name) > 76 || !validName.MatchString(name) {
-		return &Error{Message: fmt.Sprintf("%s name %q is not one Lima takes", what, name), Do: "use letters, digits and single dashes", Kind: "invalid_input"}
+		return &Error{Message: fmt.Sprintf("%s name %q is not valid in Lima", what, name), Do: "use letters, digits and single dashes", Kind: "invalid_input"}
 	}
 	return nil
 }

@@ -167,12 +167,12 @@ func conform(t *testing.T, c *Client) {
 	expect([]string{"stop", "box"}, "", `expected status \"Running\", got \"Stopped\"`, 1)
 	must(c.Stop(ctx, "box", true, time.Minute))
 
-	// Trap 10.
+	// limactl skips a disk that a stopped instance names.
 	expect([]string{"disk", "delete", "box-data"}, "", "Skipping deleting disk `box-data`, disk is referenced by", 0)
 	if err := c.DeleteDisk(ctx, "box-data"); !errors.Is(err, ErrInUse) {
 		t.Errorf("deleting a disk that is named: %v", err)
 	}
-	// Trap 3.
+	// The lock of another instance is kept.
 	must(os.MkdirAll(filepath.Join(c.Home(), "other"), 0o755))
 	must(os.WriteFile(filepath.Join(c.Home(), "other", "lima.yaml"), yaml, 0o644))
 	link := filepath.Join(d.Dir, "in_use_by")
@@ -191,7 +191,7 @@ func conform(t *testing.T, c *Client) {
 		t.Errorf("after delete: %v", err)
 	}
 
-	// Trap 4: a directory that is no instance.
+	// A directory that is not an instance.
 	must(c.Create(ctx, "box", yaml))
 	must(os.Mkdir(c.Dir("stray"), 0o755))
 	expect([]string{"list", listFormat}, "", "unable to load instance stray", 1)

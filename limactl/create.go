@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxYAML keeps an instance's line of limactl list below the 64 KiB at which its other readers fail.
+// maxYAML keeps an instance's line of limactl list below 64 KiB. Other readers of that list fail on longer lines.
 const maxYAML = 48 << 10
 
-// Create makes an instance of a template, without starting it. ErrExists if there is one, or what is left of one.
-// Where it fails, what it made may be there: Delete removes it.
+// Create makes an instance from a template and does not start it. The error is ErrExists if there is an instance of that
+// name, or a part of one. If Create fails, a part of the instance may be left: Delete removes it.
 func (c *Client) Create(ctx context.Context, name string, yaml []byte) error {
 	if err := checkName("instance", name); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (c *Client) Create(ctx context.Context, name string, yaml []byte) error {
 	return err
 }
 
-// Delete removes a stopped instance and makes sure it is gone. Nothing to do if there is none. Locks that other
-// instances hold on its disks survive it. ErrInUse if it is not stopped.
+// Delete removes a stopped instance and checks that it is gone. It does nothing if there is none. Locks that other
+// instances hold on its disks are kept. The error is ErrInUse if the instance is not stopped.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	if leftover(c.Dir(name)) {
-		// Lima ignores a directory without lima.yaml. It is below our own LIMA_HOME, under exactly this name.
+		// Lima ignores a directory without lima.yaml. This one is in our own LIMA_HOME and has exactly this name.
 		if err := os.RemoveAll(c.Dir(name)); err != nil {
 			return err
 		}
@@ -57,15 +57,16 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// limactl kills whatever its pid files say: look right before.
+	// limactl kills the pids in its pid files whatever they are now, so stale files go right before.
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
 	}
-	if f := look(in.Dir, in.VMType); f.agent.ours || f.driver.ours {
+	if f := readFacts(in.Dir, in.VMType); f.agent.ours || f.driver.ours {
 		return &Error{Message: fmt.Sprintf("instance %s is not stopped", name), Do: "stop it first: hermes-box stop", Kind: "busy", Err: ErrInUse}
 	}
-	// Forced: nothing of it runs, as has just been seen, and Lima refuses one whose lima.yaml it cannot read. Its
-	// status tells less than a look: it fails after deleting if some other directory of LIMA_HOME is no instance.
+	// With --force, because Lima otherwise refuses an instance whose lima.yaml it cannot read. Nothing of it runs: that was
+	// just checked. The exit status is not enough: limactl also fails, after deleting, if another directory of LIMA_HOME is
+	// not an instance.
 	_, err = c.run(ctx, 5*time.Minute, nil, "delete", "--force", name)
 	switch after := context.WithoutCancel(ctx); {
 	case !exists(c.Dir(name)):

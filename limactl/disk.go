@@ -17,10 +17,10 @@ import (
 type Disk struct {
 	Name    string
 	Size    int64  // bytes
-	Format  string // what it really is: raw or qcow2, whatever was asked for
+	Format  string // raw or qcow2: the real one, whatever was asked for
 	Dir     string
-	InUseBy string // instance that holds its lock; empty if none does
-	Stale   bool   // what holds the lock is gone: UnlockDisk takes it away
+	InUseBy string // the instance that holds its lock; empty if none does
+	Stale   bool   // the instance that holds the lock is gone: UnlockDisk removes the lock
 }
 
 type listedDisk struct {
@@ -36,7 +36,7 @@ func (d listedDisk) disk() Disk {
 	return Disk{Name: d.Name, Size: d.Size, Format: d.Format, Dir: d.Dir, InUseBy: d.Instance, Stale: d.stale()}
 }
 
-// stale tells whether the directory of the instance that holds the lock is gone; where it cannot be seen, it is not.
+// stale reports whether the directory of the instance that holds the lock is gone. If that cannot be seen, it is not stale.
 func (d listedDisk) stale() bool {
 	if d.Instance == "" || !filepath.IsAbs(d.InstanceDir) {
 		return false
@@ -52,7 +52,7 @@ func (c *Client) HasDisk(name string) bool {
 
 const diskLimit = 2 * time.Minute
 
-// Disks looks at all disks of this LIMA_HOME.
+// Disks returns all disks of this LIMA_HOME.
 func (c *Client) Disks(ctx context.Context) ([]Disk, error) {
 	all, err := c.listDisks(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Client) Disks(ctx context.Context) ([]Disk, error) {
 	return disks, nil
 }
 
-// Disk looks at one disk. ErrNotFound if there is none of exactly this name.
+// Disk returns one disk. The error is ErrNotFound if both Lima and the files say that there is none of exactly this name.
 func (c *Client) Disk(ctx context.Context, name string) (Disk, error) {
 	if err := checkName("disk", name); err != nil {
 		return Disk{}, err
@@ -115,10 +115,10 @@ func (c *Client) diskDir(name string) string {
 	return filepath.Join(c.config.Home, "_disks", name)
 }
 
-// CreateDisk makes a disk of that many bytes, without a filesystem. ErrExists if one of that name is there.
+// CreateDisk makes a disk of that many bytes, without a filesystem. The error is ErrExists if there is one of that name.
 //
-// Raw is asked for, because vz takes nothing else; Lima 2.1.3 gives qcow2 all the same where qemu-img is installed.
-// Disk tells what it became.
+// It asks for the raw format, because vz accepts nothing else. Lima 2.1.3 makes qcow2 all the same where qemu-img is
+// installed; Disk returns the real format.
 func (c *Client) CreateDisk(ctx context.Context, name string, bytes int64) error {
 	if err := checkName("disk", name); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *Client) CreateDisk(ctx context.Context, name string, bytes int64) error
 	}
 	d, err := c.Disk(ctx, name)
 	if err != nil {
-		return fmt.Errorf("disk %s was made and is not there: %w", name, err)
+		return fmt.Errorf("disk %s was created and is not there: %w", name, err)
 	}
 	if d.Size != bytes {
 		return fmt.Errorf("disk %s has %d bytes instead of %d", name, d.Size, bytes)
@@ -142,8 +142,8 @@ func (c *Client) CreateDisk(ctx context.Context, name string, bytes int64) error
 	return nil
 }
 
-// DeleteDisk deletes a disk and makes sure it is gone: limactl skips a disk that a stopped instance still names,
-// and ends with status 0. Nothing to do if there is none. ErrInUse if an instance holds or names it.
+// DeleteDisk deletes a disk and checks that it is gone: limactl skips a disk that a stopped instance still names, and ends
+// with status 0. It does nothing if there is no such disk. The error is ErrInUse if an instance holds or names it.
 func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	if err := checkName("disk", name); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 		return nil
 	}
 	if hollow(c.diskDir(name)) {
-		// Lima neither reads nor deletes it. It is below our own LIMA_HOME, under exactly this name.
+		// Lima neither reads nor deletes it. It is in our own LIMA_HOME and has exactly this name.
 		return os.RemoveAll(c.diskDir(name))
 	}
 	d, err := c.Disk(ctx, name)
@@ -179,8 +179,8 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	}
 }
 
-// UnlockDisk takes away a lock that a crash has left. A disk without one is fine. ErrInUse if Lima will not, because
-// the instance that holds it runs or cannot be read.
+// UnlockDisk removes a lock that is left of a crash. It does nothing if the disk is not locked. The error is ErrInUse if
+// Lima refuses, because the instance that holds the lock runs or cannot be read.
 func (c *Client) UnlockDisk(ctx context.Context, name string) error {
 	d, err := c.Disk(ctx, name)
 	if err != nil || d.InUseBy == "" {
@@ -207,10 +207,10 @@ func (c *Client) UnlockDisk(ctx context.Context, name string) error {
 	return nil
 }
 
-// locks remembers who holds the disks of an instance that are not its own to unlock.
+// locks are disks by name, each locked by another instance than the one that is worked on.
 type locks map[string]listedDisk
 
-// foreignLocks are the locks that other instances hold on the disks this one names.
+// foreignLocks returns the locks that other instances hold on the disks that this one names.
 func (c *Client) foreignLocks(ctx context.Context, in Instance) (locks, error) {
 	held := locks{}
 	if len(in.Disks) == 0 {
@@ -229,14 +229,14 @@ func (c *Client) foreignLocks(ctx context.Context, in Instance) (locks, error) {
 	}
 	for _, name := range in.Disks {
 		if err := c.unlistedDisk(name); err != nil && !shown[name] && !hollow(c.diskDir(name)) {
-			return nil, err // who holds it is unknown
+			return nil, err // nobody knows who holds it
 		}
 	}
 	return held, nil
 }
 
-// restoreLocks puts back what limactl delete and stop --force have dropped: they unlock every disk an instance names,
-// also one that another instance holds at this moment, and a second start of it would then mount it twice.
+// restoreLocks restores locks that limactl delete and stop --force have removed: they unlock every disk that an instance
+// names, even one that another instance holds. Without the lock, two instances could mount that disk.
 func (c *Client) restoreLocks(ctx context.Context, held locks) error {
 	if len(held) == 0 {
 		return nil
@@ -258,7 +258,7 @@ func (c *Client) restoreLocks(ctx context.Context, held locks) error {
 	return errors.Join(errs...)
 }
 
-// releaseLocks unlocks what an instance that is gone still holds: Lima forgets it where it could not read lima.yaml.
+// releaseLocks unlocks the disks that a deleted instance still holds: Lima forgets that if it could not read lima.yaml.
 func (c *Client) releaseLocks(ctx context.Context, instance string) error {
 	disks, err := c.Disks(ctx)
 	if err != nil {
@@ -273,7 +273,7 @@ func (c *Client) releaseLocks(ctx context.Context, instance string) error {
 	return errors.Join(errs...)
 }
 
-// firstWarning is the first warning of a log, which names the reason; later ones repeat what to type.
+// firstWarning returns the first warning of a log. It names the reason; later ones repeat what to type.
 func firstWarning(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimRight(line, "\n")
@@ -284,7 +284,7 @@ func firstWarning(stderr string) string {
 	return lastLine(stderr)
 }
 
-// hollow tells whether dir is a disk without data: what a disk create or delete that was killed leaves.
+// hollow reports whether dir is a disk without data, which is left of a disk create or delete that was killed.
 func hollow(dir string) bool {
 	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 		return false

@@ -31,7 +31,7 @@ func TestDisk(t *testing.T) {
 	if err != nil || d.Size != 10<<20 || d.InUseBy != "" || d.Dir != c.diskDir("d") {
 		t.Fatalf("got %+v, %v", d, err)
 	}
-	// Trap 10: the format is what it is, not what was asked for.
+	// Lima may make another format than it was asked for.
 	want := "raw"
 	if _, err := exec.LookPath("qemu-img"); err == nil {
 		want = "qcow2"
@@ -53,7 +53,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// Trap 10: limactl skips a disk that a stopped instance names, and ends with status 0.
+// limactl skips a disk that a stopped instance names, and ends with status 0.
 func TestDeleteDiskThatIsNamed(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -206,7 +206,7 @@ func TestDeleteReleasesLocks(t *testing.T) {
 	}
 }
 
-// Trap 3: delete and stop --force drop the lock that another instance holds.
+// limactl delete and stop --force remove the lock that another instance holds.
 func TestForeignLockSurvives(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What callers branch on, with errors.Is.
+// Causes that callers test for with errors.Is.
 var (
 	ErrNotInstalled = errors.New("not installed")
 	ErrNotFound     = errors.New("not found")
@@ -16,7 +16,7 @@ var (
 	ErrTimeout      = errors.New("timed out")
 )
 
-// Error is a failure with what to do about it.
+// Error is a failure with a hint.
 type Error struct {
 	Message string
 	Do      string // the hint; may be empty
@@ -26,13 +26,13 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Recovery is the hint, empty if there is none.
+// Recovery returns the hint, empty if there is none.
 func (e *Error) Recovery() string { return e.Do }
 
-// Code is the product's error code.
+// Code returns the product's error code.
 func (e *Error) Code() string {
 	if e.Kind == "" {
 		return "external_failed"
@@ -61,10 +61,10 @@ func (e *CommandError) Error() string {
 // Recovery returns the hint: how to ask a limactl by hand that did not answer.
 func (e *CommandError) Recovery() string { return e.hint }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Details are facts for the JSON form of the error.
+// Details returns facts for the JSON form of the error.
 func (e *CommandError) Details() map[string]any {
 	return map[string]any{"command": append([]string{"limactl"}, e.Args...), "status": e.Status, "stderr": e.Stderr}
 }

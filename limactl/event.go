@@ -12,21 +12,21 @@ import (
 	"hermes-box/internal/sanitize"
 )
 
-// BootEvent is something that happened while an instance starts: a line for the log, or what the host agent
-// reports of itself, which is whole in every event.
+// BootEvent is something that happened while an instance starts: a line of a log, or the state of the host agent. Each
+// event has the complete state.
 type BootEvent struct {
 	Time     time.Time
-	Line     string // what limactl or the host agent said
-	Waits    string // what Line says the host agent waits for, such as "ssh"
+	Line     string // a line that limactl or the host agent logged
+	Waits    string // what the host agent waits for according to Line, such as "ssh"
 	SSHPort  int    // known from here on
 	Running  bool
-	Degraded bool // running, and not all works
+	Degraded bool // running, but something does not work
 	Exiting  bool
 	Errors   []string
-	Forward  *Forward // a port forward that came or went
+	Forward  *Forward // a change of a port forward
 }
 
-// Forward is a change of a port forward. That Lima says "forwarding" does not mean it could bind the host's port.
+// Forward is a change of a port forward. "forwarding" does not mean that Lima could bind the host's port.
 type Forward struct {
 	Type  string `json:"type"` // forwarding, not-forwarding, stopping, failed
 	Proto string `json:"protocol"`
@@ -35,7 +35,7 @@ type Forward struct {
 	Error string `json:"error"`
 }
 
-// decodeEvent reads a line of ha.stdout.log; false for a line that is none, such as one that is not yet whole.
+// decodeEvent reads a line of ha.stdout.log. It returns false for anything else, such as a line that is not complete yet.
 func decodeEvent(line []byte) (BootEvent, bool) {
 	var e struct {
 		Time   time.Time `json:"time"`
@@ -54,7 +54,7 @@ func decodeEvent(line []byte) (BootEvent, bool) {
 	if json.Unmarshal(line, &e) != nil || e.Time.IsZero() {
 		return BootEvent{}, false
 	}
-	sanitize.Value(&e) // some of it the guest has said
+	sanitize.Value(&e) // parts of it come from the guest
 	s := e.Status
 	b := BootEvent{Time: e.Time, SSHPort: s.SSHPort, Running: s.Running, Degraded: s.Degraded, Exiting: s.Exiting, Errors: s.Errors, Forward: s.Forward}
 	if s.CloudInit != nil {
@@ -63,11 +63,11 @@ func decodeEvent(line []byte) (BootEvent, bool) {
 	return b, true
 }
 
-// waits finds in what the host agent says (Lima 2.1, pkg/hostagent/requirements.go) what it waits for.
+// waits matches what the host agent waits for in its log (Lima 2.1, pkg/hostagent/requirements.go).
 var waits = regexp.MustCompile(`Waiting for the \w+ requirement \d+ of \d+: "(.+)"`)
 
-// said is what limactl or the host agent says in a line of its log.
-func said(line string) BootEvent {
+// logEvent returns the event for a line that limactl or the host agent logged.
+func logEvent(line string) BootEvent {
 	e := BootEvent{Time: time.Now(), Line: logMessage(line)}
 	if found := waits.FindStringSubmatch(e.Line); found != nil {
 		e.Waits = found[1]
@@ -75,7 +75,7 @@ func said(line string) BootEvent {
 	return e
 }
 
-// lastEvent is the last whole event of a log; nil if there is none.
+// lastEvent returns the last complete event of a log; nil if there is none.
 func lastEvent(path string) *BootEvent {
 	lines := bytes.Split(readTail(path, 256<<10), []byte("\n"))
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -86,7 +86,7 @@ func lastEvent(path string) *BootEvent {
 	return nil
 }
 
-// readTail is the end of a file, at most n bytes; empty if it cannot be read.
+// readTail returns the last n bytes of a file; nothing if it cannot be read.
 func readTail(path string, n int64) []byte {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,8 +102,8 @@ func readTail(path string, n int64) []byte {
 	return data
 }
 
-// follow hands on the events of a log that happened after begin, until ctx ends. The log may not be there yet, and
-// one of an earlier start is removed and made anew.
+// follow calls on for each event of a log that happened after begin, until ctx ends. The log need not exist yet, and may be
+// replaced by a new one when the instance starts.
 func follow(ctx context.Context, path string, begin time.Time, on func(BootEvent)) {
 	var (
 		file *os.File
@@ -153,7 +153,7 @@ func follow(ctx context.Context, path string, begin time.Time, on func(BootEvent
 	}
 }
 
-// replaced tells whether path is no longer the file that is open.
+// replaced reports whether path is another file than the open one.
 func replaced(file *os.File, path string) bool {
 	was, err := file.Stat()
 	if err != nil {

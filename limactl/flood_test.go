@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A limactl that never stops talking is ended before it has filled the memory, also one that minds neither a closed pipe
-// nor a signal.
+// A limactl that prints without end is ended before it fills the memory, even if it ignores closed pipes and signals.
 func TestEndlessOutputIsCutOff(t *testing.T) {
 	for name, script := range map[string]string{
 		"stdout":   "exec cat /dev/zero",

@@ -6,10 +6,10 @@ import (
 	"runtime"
 )
 
-// longestSocket is the longest name of a socket below an instance: ssh adds 16 characters while it makes one.
+// longestSocket is the longest name of a socket in an instance's directory: ssh adds 16 characters while it creates one.
 const longestSocket = "ssh.sock.1234567890123456"
 
-// CheckHome tells whether the sockets of an instance fit into what the system takes: 104 bytes on macOS, 108 on
+// CheckHome returns an error if the paths of an instance's sockets are too long for the system: 104 bytes on macOS, 108 on
 // Linux, with links in LIMA_HOME resolved. LIMA_HOME need not exist.
 func CheckHome(limaHome, name string) error {
 	return checkHome(runtime.GOOS, limaHome, name)
@@ -25,13 +25,13 @@ func checkHome(goos, limaHome, name string) error {
 		return nil
 	}
 	return &Error{
-		Message: fmt.Sprintf("path of the box's sockets is too long: %s has %d bytes, and the system takes %d", path, len(path), limit-1),
+		Message: fmt.Sprintf("path of the box's sockets is too long: %s has %d bytes, the system allows %d", path, len(path), limit-1),
 		Do:      fmt.Sprintf("choose a home that is %d bytes shorter: export HERMES_BOX_HOME=/some/short/path", len(path)-limit+1),
 		Kind:    "preflight_failed",
 	}
 }
 
-// resolve resolves links in as much of path as exists.
+// resolve resolves the links in the part of path that exists.
 func resolve(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

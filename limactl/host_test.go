@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Trap 11.
+// Paths of sockets have a limit.
 func TestCheckHome(t *testing.T) {
 	const name = "main"
 	fixed := len("/" + name + "/" + longestSocket)

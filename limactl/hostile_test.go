@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// What Lima, ssh and the guest's console say may hold anything. None of it may steer the terminal it is shown on.
+// The output of Lima, ssh and the guest's console may contain anything. Nothing in it may control the terminal that shows it.
 func TestWhatOthersSayIsPlain(t *testing.T) {
 	const hostile = "\x1b]0;no\x07\x1b[31mno\x1b[0m\u009b2J\u202e\r"
 	program := filepath.Join(t.TempDir(), "limactl")
@@ -33,7 +33,7 @@ func TestWhatOthersSayIsPlain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ha.stderr.log"), []byte(`{"level":"fatal","msg":"\u001b[31mno\r"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{err.Error(), failed.Stderr, event.Line, event.Errors[0], said("msg=\"" + `no\x1b[2J` + "\"").Line, console(dir), driverSaid(filepath.Join(dir, "ha.stderr.log"))} {
+	for _, text := range []string{err.Error(), failed.Stderr, event.Line, event.Errors[0], logEvent("msg=\"" + `no\x1b[2J` + "\"").Line, console(dir), lastProblem(filepath.Join(dir, "ha.stderr.log"))} {
 		if !strings.Contains(text, "no") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 			t.Errorf("%q", text)
 		}

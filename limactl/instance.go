@@ -6,24 +6,24 @@ import (
 	"path/filepath"
 )
 
-// State is what an instance is, in the product's words.
+// State is the state of an instance.
 type State string
 
-// The states. Every status of Lima's is mapped to one of them; Instance.Cause says why where it is not plain.
+// The states. Each status of Lima's is mapped to one of them; Instance.Cause says why if that is not obvious.
 const (
 	Absent   State = "absent"
 	Stopped  State = "stopped"
 	Starting State = "starting"
 	Running  State = "running"
-	Degraded State = "degraded" // something of it lives, and not all works
+	Degraded State = "degraded" // a part of it runs, but not all works
 )
 
-// Instance is one VM as Lima knows it.
+// Instance is a VM as Lima and its own files describe it.
 type Instance struct {
 	Name    string
 	State   State
-	Cause   string   // why it is in this state, and what to do; empty when there is nothing to say
-	Notes   []string // problems that Lima reported at boot: causes to check, for they may be wrong or over
+	Cause   string   // why it is in this state, and what to do; may be empty
+	Notes   []string // problems that Lima reported at boot. Check them: they may be wrong or over
 	Dir     string   // links resolved
 	SSHPort int      // on host loopback; 0 before the first start
 	Arch    string   // amd64 or arm64
@@ -33,12 +33,12 @@ type Instance struct {
 	Disk    int64 // of the root disk, bytes
 	Disks   []string
 	PID     int    // of the host agent; 0 if none of ours runs
-	Dead    bool   // degraded, and the VM itself does not run: what is left can be killed without loss
+	Dead    bool   // degraded, and the VM itself does not run: killing the rest loses nothing
 	Raw     string // Lima's own word for the state
-	Left    bool   // degraded, and no VM at all: it was only half made or half deleted, and there is nothing to start
+	Left    bool   // degraded, and not a VM: it was only partly created or partly deleted, and cannot be started
 }
 
-// leftover tells whether dir is there without an instance in it.
+// leftover reports whether dir exists and has no instance in it.
 func leftover(dir string) bool {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return false
@@ -47,13 +47,13 @@ func leftover(dir string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// Whole tells from the files alone, without asking Lima, whether both an instance and a disk are there, neither of
-// them only half made or half deleted. It is an error if that cannot be seen.
+// Whole reports, from the files alone, whether both an instance and a disk exist and neither is only partly created or
+// partly deleted. It is an error if that cannot be seen.
 func (c *Client) Whole(instance, disk string) (bool, error) {
 	if err := errors.Join(checkName("instance", instance), checkName("disk", disk)); err != nil {
 		return false, err
 	}
-	// A delete takes them in any order: that lima.yaml is still there says nothing of the root disk.
+	// A delete removes files in any order: the root disk may be gone although lima.yaml is there.
 	for _, file := range []string{
 		filepath.Join(c.Dir(instance), "lima.yaml"), filepath.Join(c.Dir(instance), "disk"), filepath.Join(c.diskDir(disk), "datadisk"),
 	} {
@@ -73,14 +73,14 @@ func (c *Client) Notes(name string) []string {
 	if checkName("instance", name) != nil {
 		return nil
 	}
-	if f := look(c.Dir(name), ""); f.last != nil {
+	if f := readFacts(c.Dir(name), ""); f.last != nil {
 		return f.last.Errors
 	}
 	return nil
 }
 
 func inspect(l listed) Instance {
-	f := look(l.Dir, l.VMType)
+	f := readFacts(l.Dir, l.VMType)
 	in := Instance{
 		Name: l.Name, Dir: l.Dir, SSHPort: l.SSHLocalPort, Arch: goArch(l.Arch), VMType: l.VMType,
 		CPUs: l.CPUs, Memory: l.Memory, Disk: l.Disk, Raw: l.Status,

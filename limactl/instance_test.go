@@ -56,7 +56,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was read, printed as Lima does, reads the same.
+		// What was decoded, encoded as Lima does, decodes to the same.
 		var again bytes.Buffer
 		for _, l := range list {
 			if err := json.NewEncoder(&again).Encode(l); err != nil {
@@ -116,7 +116,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// Trap 4: a directory that is no instance fails limactl list as a whole (lima #5236).
+// A directory that is not an instance fails limactl list as a whole (lima #5236).
 func TestStrayDirectory(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -133,7 +133,7 @@ func TestStrayDirectory(t *testing.T) {
 	}
 }
 
-// Trap 4: limactl list --json fails past 64 KiB an instance.
+// limactl list --json fails if an instance has more than 64 KiB.
 func TestLongInstance(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")

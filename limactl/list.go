@@ -40,7 +40,7 @@ func (c *Client) Instance(ctx context.Context, name string) (Instance, error) {
 		return Instance{}, err
 	}
 	in, err := c.listed(ctx, name)
-	if errors.Is(err, errContradiction) { // it may have been made between the two looks
+	if errors.Is(err, errContradiction) { // it may have been created after Lima looked
 		return c.listed(ctx, name)
 	}
 	return in, err
@@ -60,11 +60,11 @@ func (c *Client) listed(ctx context.Context, name string) (Instance, error) {
 			}
 		}
 	}
-	// A directory without lima.yaml: what a create or a delete that was killed leaves.
+	// A directory without lima.yaml is left of a create or a delete that was killed.
 	if leftover(c.Dir(name)) {
-		f := look(c.Dir(name), "")
+		f := readFacts(c.Dir(name), "")
 		return Instance{Name: name, State: Degraded, Dir: c.Dir(name), Left: !f.agent.ours && !f.driver.ours,
-			Cause: c.Dir(name) + " is left of an instance that was only half made or half deleted"}, nil
+			Cause: c.Dir(name) + " is left of an instance that was only partly created or partly deleted"}, nil
 	}
 	if err != nil && !strings.Contains(out.stderr, "No instance matching "+name+" found") {
 		return Instance{}, err
@@ -80,7 +80,7 @@ func (c *Client) unlisted(name string) error {
 		return fmt.Errorf("instance %s: %w", name, ErrNotFound)
 	}
 	message := fmt.Sprintf("limactl list does not show instance %s, but its directory %s is there", name, dir)
-	f := look(dir, c.vmType(name))
+	f := readFacts(dir, c.vmType(name))
 	for _, p := range []process{f.driver, f.agent} {
 		if p.ours {
 			message += fmt.Sprintf(" and its process %d runs", p.pid)

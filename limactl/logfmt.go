@@ -7,7 +7,7 @@ import (
 	"hermes-box/internal/sanitize"
 )
 
-// logField finds a field of a line of logrus' text format: key=word or key="go string". Empty if it is not there.
+// logField returns a field of a line in logrus' text format: key=word or key="go string". It is empty if there is none.
 func logField(line, key string) string {
 	rest := line
 	for rest != "" {
@@ -34,8 +34,8 @@ func logField(line, key string) string {
 	return ""
 }
 
-// logMessage is what a log line says, safe to show: its msg field, with its error if it has one; the line itself if it is
-// no log.
+// logMessage returns the message of a log line, safe to show: its msg field, and its error if it has one. For any other
+// line it returns the line itself.
 func logMessage(line string) string {
 	msg := logField(line, "msg")
 	if msg == "" {

@@ -15,14 +15,14 @@ import (
 
 func TestMain(m *testing.M) {
 	rehearsal.Main()
-	// A program under the race detector sleeps for a second before it ends, and the stand-ins are many.
+	// A program under the race detector sleeps for a second before it ends, and tests start many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// stage is a Client on the stand-in programs, with a LIMA_HOME of its own. What runs of it is killed at the end.
+// stage returns a Client of the stand-in programs, with a LIMA_HOME of its own. At the end its instances are killed.
 func stage(t *testing.T) *Client {
 	t.Helper()
 	// Not t.TempDir: its name is as long as the test's, and sockets must fit.
@@ -55,7 +55,7 @@ func stage(t *testing.T) *Client {
 	return c
 }
 
-// machine is a small one that names a disk.
+// machine returns a small machine that names a disk.
 func machine(name, disk string) Machine {
 	return Machine{Name: name, VMType: "qemu", Arch: "amd64", CPUs: 2, Memory: 1 << 30, RootDisk: 4 << 30, Image: "/dev/null", Disk: disk}
 }
@@ -130,7 +130,7 @@ func TestNotInstalled(t *testing.T) {
 	}
 }
 
-// Trap 12.
+// limactl refuses to run as root.
 func TestRefusesRoot(t *testing.T) {
 	c := stage(t)
 	inject(t, c, rehearsal.RefuseRoot)
@@ -139,7 +139,7 @@ func TestRefusesRoot(t *testing.T) {
 	}
 }
 
-// Trap 7: the user's own Lima settings never come in by the environment.
+// The user's own Lima settings never come in through the environment.
 func TestEnvironment(t *testing.T) {
 	c := New(Config{Home: "/h", Env: []string{"LIMA_HOME=/other", "LIMA_SHELL=x", "PATH=/bin"}})
 	if want := []string{"PATH=/bin", "LIMA_HOME=/h"}; !slices.Equal(c.env, want) {

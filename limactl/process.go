@@ -9,24 +9,24 @@ import (
 	"syscall"
 )
 
-// process is what a pid file leads to.
+// process is the process that a pid file names.
 type process struct {
-	pid     int // 0: the file is not there, or holds no pid
+	pid     int // 0: there is no file, or no pid in it
 	alive   bool
-	ours    bool   // its command line names this instance's directory; else the pid was reused
-	hidden  bool   // whether it is alive cannot be seen: it, or its pid file, is another user's
+	ours    bool   // its command line names this instance's directory; otherwise the pid was reused
+	hidden  bool   // it cannot be seen whether it is alive
 	command string // for people
 }
 
-// facts are what the files of an instance tell, without asking Lima.
+// facts is what the files of an instance say, without asking Lima.
 type facts struct {
 	agent  process
 	driver process
-	last   *BootEvent // the last thing the host agent reported of itself in this run; nil if nothing yet
+	last   *BootEvent // the last event of the host agent in this run; nil if there is none
 }
 
-// look reads an instance's pid files and its host agent's event log.
-func look(dir, vmType string) facts {
+// readFacts reads an instance's pid files and its host agent's event log.
+func readFacts(dir, vmType string) facts {
 	f := facts{agent: readPID(dir, "ha.pid"), driver: readPID(dir, driverPID(vmType))}
 	if vmType == "" && !f.driver.alive {
 		f.driver = readPID(dir, "vz.pid")
@@ -44,8 +44,8 @@ func driverPID(vmType string) string {
 	return vmType + ".pid"
 }
 
-// readPID follows a pid file. A process is ours if its command line holds a path inside the instance's directory:
-// that is so for Lima's host agent (--pidfile) and for qemu (-pidfile, sockets); vz runs inside the host agent.
+// readPID returns the process that a pid file names. It is ours if its command line has a path in the instance's
+// directory, as those of Lima's host agent (--pidfile) and of qemu (-pidfile, sockets) have; vz runs inside the host agent.
 func readPID(dir, file string) process {
 	data, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -71,7 +71,7 @@ func readPID(dir, file string) process {
 	return p
 }
 
-// inside tells whether a command line names something in dir.
+// inside reports whether a command line names something in dir.
 func inside(command, dir string) bool {
 	if strings.Contains(command, dir+"/") {
 		return true

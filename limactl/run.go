@@ -16,7 +16,7 @@ import (
 	"hermes-box/limactl/ssh"
 )
 
-// maxOutput is far more than limactl has to say on either stream, bytes. One that never stops is cut off there.
+// maxOutput limits what is read from each stream of limactl, in bytes. It is far more than limactl ever prints.
 const maxOutput = 8 << 20
 
 // output is what a finished limactl printed.
@@ -25,12 +25,12 @@ type output struct {
 	stderr string
 }
 
-// run runs limactl to its end and returns what it printed, also with an error. It is bounded by limit.
+// run runs limactl to its end, at most for limit, and returns what it printed, even with an error.
 func (c *Client) run(ctx context.Context, limit time.Duration, stdin []byte, args ...string) (output, error) {
 	return c.runWith(ctx, limit, stdin, nil, nil, args...)
 }
 
-// runWith is run with more environment and with each line of stderr handed to line as it comes.
+// runWith is run with additional environment. It calls line, if not nil, with each line of stderr.
 func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte, env []string, line func(string), args ...string) (output, error) {
 	program, err := c.program()
 	if err != nil {
@@ -74,8 +74,7 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 
 type unlogged struct{}
 
-// Unlogged is a context for what is asked over and over only to be shown: what is run for it goes into the log only
-// where it fails.
+// Unlogged returns a context for questions that are asked repeatedly for a display: they are logged only if they fail.
 func Unlogged(ctx context.Context) context.Context { return context.WithValue(ctx, unlogged{}, true) }
 
 func (c *Client) log(ctx context.Context, cmd Command) {
@@ -90,13 +89,13 @@ func (c *Client) logSSH(ctx context.Context, r ssh.Run) {
 	c.log(ctx, Command{Args: r.Args, Inside: r.Inside, Duration: time.Since(r.Begin), Status: r.Status, Stderr: r.Stderr, Err: r.Err})
 }
 
-// bounded keeps what is written to it, up to maxOutput; then it tells.
+// bounded stores up to maxOutput bytes. It calls full when more is written.
 type bounded struct {
 	kept bytes.Buffer
 	full func(error)
 }
 
-var errEndless = fmt.Errorf("it prints more than %d MiB", maxOutput>>20)
+var errEndless = fmt.Errorf("it printed more than %d MiB", maxOutput>>20)
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.kept.Len()+len(p) > maxOutput {
@@ -106,7 +105,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// lineWriter hands on what it gets, and each whole line to line.
+// lineWriter copies to w, and calls line with each complete line.
 type lineWriter struct {
 	mu   sync.Mutex
 	w    io.Writer

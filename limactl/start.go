@@ -16,7 +16,7 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// DegradedError is an instance that has started with something that does not work.
+// DegradedError is an instance that has started, but Lima reported errors while it booted.
 type DegradedError struct {
 	Instance string
 	Errors   []string
@@ -29,7 +29,7 @@ func (e *DegradedError) Error() string {
 // StartError is an instance that did not start.
 type StartError struct {
 	Instance string
-	Serial   string // the last lines of the guest's console
+	Serial   string // the last lines of the console
 	Err      error
 }
 
@@ -41,23 +41,23 @@ func (e *StartError) Error() string {
 	return message
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Recovery is the hint.
+// Recovery returns the hint.
 func (e *StartError) Recovery() string {
-	return "see what its console says: hermes-box logs, or hermes-box doctor"
+	return "hermes-box logs boot"
 }
 
-// Details are facts for the JSON form of the error.
+// Details returns facts for the JSON form of the error.
 func (e *StartError) Details() map[string]any { return map[string]any{"console": e.Serial} }
 
-// Start boots an instance and waits, at most timeout, until Lima says it is up. What happens meanwhile goes to on,
-// which may be nil, one call at a time. Nothing to do if it is up; if another start is under way, it waits for that.
+// Start boots an instance and waits, at most timeout, until Lima says that it is up. It calls on, which may be nil, for each
+// event, one at a time. It does nothing if the instance is up; if another start is under way, it waits for that one.
 //
-// That Lima says it is up does not mean that provisioning or a mount worked: look inside.
+// Lima's word does not mean that provisioning or a mount worked: the caller must check inside.
 //
-// When ctx ends the waiting ends, not the boot: Lima's host agent is in a session of its own and goes on. Stop it.
+// When ctx ends, Start returns but the boot goes on, because Lima's host agent has a session of its own. Stop ends it.
 func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, on func(BootEvent)) error {
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	case Running:
 		return nil
 	case Degraded:
-		if in.PID != 0 || look(in.Dir, in.VMType).driver.ours {
+		if in.PID != 0 || readFacts(in.Dir, in.VMType).driver.ours {
 			return &Error{Message: fmt.Sprintf("instance %s is degraded: %s", name, in.Cause), Do: "hermes-box stop, then: hermes-box start"}
 		}
 		return &Error{Message: fmt.Sprintf("instance %s cannot be started: %s", name, in.Cause)}
@@ -101,9 +101,9 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	if in.State == Starting {
 		err = c.awaitBoot(ctx, name, timeout)
 	} else {
-		// A little longer than limactl's own limit, which ends with a better message.
+		// Longer than limactl's own limit, because limactl has the better message.
 		_, err = c.runWith(ctx, timeout+10*time.Second, nil, c.accelEnv(), func(line string) {
-			if e := said(line); !strings.HasPrefix(e.Line, "READY. Run ") { // limactl's own shell is not the way into a box
+			if e := logEvent(line); !strings.HasPrefix(e.Line, "READY. Run ") { // that is how to enter without hermes-box
 				tell(e)
 			}
 		}, "start", "--tty=false", "--timeout", timeout.String(), name)
@@ -125,7 +125,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	return &StartError{Instance: name, Serial: console(in.Dir), Err: startCause(in.Dir, err)}
 }
 
-// awaitBoot waits for a start that somebody else has begun.
+// awaitBoot waits for the end of a start that another process has begun.
 func (c *Client) awaitBoot(ctx context.Context, name string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no end after %v: %w", timeout, ErrTimeout))
 	defer cancel()
@@ -147,8 +147,8 @@ func (c *Client) awaitBoot(ctx context.Context, name string, timeout time.Durati
 	}
 }
 
-// awaitAgent waits until the host agent of a start that was cut off can be found: limactl makes its log, then the agent
-// itself, and that notes its pid. Whoever ends it in between would find nothing to end, and it would come up after all.
+// awaitAgent waits until the host agent of a cancelled start has written its pid file. limactl creates the log, then starts
+// the agent, which writes its pid. A stop in between would find no process, and the VM would boot after all.
 func awaitAgent(dir string, begin time.Time) {
 	st, err := os.Stat(filepath.Join(dir, "ha.stderr.log"))
 	if err != nil || st.ModTime().Before(begin.Add(-time.Second)) { // file systems have coarse clocks
@@ -159,20 +159,20 @@ func awaitAgent(dir string, begin time.Time) {
 	}
 }
 
-// startCause finds the reason: what limactl itself says of a VM that died is the dump of an event.
+// startCause returns why a start failed. For a VM that died, limactl only dumps an event, so the log has the reason.
 func startCause(dir string, err error) error {
 	var failed *CommandError
 	if !errors.As(err, &failed) || errors.Is(err, ErrTimeout) {
 		return err
 	}
-	if said := driverSaid(filepath.Join(dir, "ha.stderr.log")); said != "" {
+	if said := lastProblem(filepath.Join(dir, "ha.stderr.log")); said != "" {
 		return &causeError{message: said, err: err}
 	}
 	return &causeError{message: failed.Message, err: err}
 }
 
-// driverSaid is the last complaint of qemu or of the host agent in its log.
-func driverSaid(log string) string {
+// lastProblem returns the last error of qemu or of the host agent in its log.
+func lastProblem(log string) string {
 	said := ""
 	for line := range bytes.Lines(readTail(log, 256<<10)) {
 		var entry struct{ Level, Msg string }
@@ -198,7 +198,7 @@ type causeError struct {
 func (e *causeError) Error() string { return e.message }
 func (e *causeError) Unwrap() error { return e.err }
 
-// console is the end of what the guest printed while it booted.
+// console returns the last lines that the guest printed on its console.
 func console(dir string) string {
 	for _, name := range []string{"serial.log", "serialp.log", "serialv.log"} {
 		text := sanitize.Text(string(readTail(filepath.Join(dir, name), 8<<10)))

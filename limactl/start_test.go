@@ -81,7 +81,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Trap 8, lima #4407: Broken while starting is starting.
+// Lima calls an instance Broken while it starts (lima #4407).
 func TestBrokenWhileStarting(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -259,7 +259,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// Trap 17.
+// A /dev/kvm that cannot be used is overridden, but not a qemu command that the user has set.
 func TestAccelEnv(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"qemu-system-x86_64", "qemu-system-aarch64"} {

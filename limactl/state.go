@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// judge maps what Lima says of an instance, and what its files tell, to one of our states and its cause.
+// judge returns the state of an instance and its cause, from Lima's status and the instance's files.
 //
-// Lima's word alone is not enough. It says Broken for a moment of every start, Running from the first second of
-// a boot that takes minutes, and Broken again where a pid file of before a reboot leads to some other process.
+// Lima's status alone is not enough. It is Broken for a moment during each start, Running from the first second of a boot
+// that takes minutes, and Broken again if a pid file from before a reboot names some other process.
 func judge(raw, problems string, f facts) (State, string) {
 	agent, driver := f.agent.ours, f.driver.ours
 	if !agent && !driver {
 		for _, p := range []process{f.agent, f.driver} {
 			if p.alive {
-				return Stopped, fmt.Sprintf("a pid file is of before a reboot: pid %d is now %q; the next start removes it", p.pid, clip(p.command))
+				return Stopped, fmt.Sprintf("a pid file is left from before a reboot: pid %d is now %q; the next start removes the file", p.pid, clip(p.command))
 			}
 		}
 	}
@@ -23,7 +23,7 @@ func judge(raw, problems string, f facts) (State, string) {
 	leaving := f.last != nil && f.last.Exiting
 
 	if (agent || driver) && (raw == "Stopped" || raw == "Uninitialized") {
-		raw = "Broken" // its processes are nearer to the truth than Lima's list
+		raw = "Broken" // the processes are better evidence than Lima's list
 		problems = strings.TrimPrefix(problems+"; Lima calls it stopped, but its processes run", "; ")
 	}
 	switch raw {
@@ -36,20 +36,20 @@ func judge(raw, problems string, f facts) (State, string) {
 	case "Running", "Broken":
 		switch {
 		case off && (raw == "Running" || f.agent.pid != 0 || f.driver.pid != 0):
-			return Stopped, "" // it has ended since Lima looked, or is dead and not reaped: Lima takes that for alive
+			return Stopped, "" // it has ended since Lima looked, or is a zombie, which Lima takes for alive
 		case agent && leaving:
 			return Degraded, "it is shutting down; wait for it, or stop it"
 		case agent && !booted:
 			return Starting, "it is booting"
-		case driver && !agent: // Lima says Running of a dead host agent that nobody has reaped
-			return Degraded, "the VM runs on without its host agent, which has died; stop it and start it again"
+		case driver && !agent: // Lima says Running if the host agent is a zombie
+			return Degraded, "the VM runs, but its host agent has died; stop it and start it again"
 		case raw == "Running":
-			// Lima asked the host agent itself. The pid files may be of a user we cannot look at.
+			// Lima has asked the host agent itself, and the pid files may belong to another user.
 			return Running, ""
 		case agent && driver:
 			return Degraded, "the host agent does not answer: " + reasons(nil, problems) + "; stop it and start it again"
 		case agent:
-			return Degraded, "the VM has died or was powered off from inside, and its host agent is left; stop it and start it again"
+			return Degraded, "the VM has died or was powered off from inside, but its host agent still runs; stop it and start it again"
 		}
 		return Degraded, "Lima calls it broken: " + reasons(nil, problems) + "; stop it and start it again"
 	case "":
@@ -68,7 +68,7 @@ func reasons(events []string, problems string) string {
 	return problems
 }
 
-// clip cuts a command line for a message.
+// clip shortens a command line for a message.
 func clip(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."
@@ -76,8 +76,8 @@ func clip(s string) string {
 	return s
 }
 
-// Peek tells the state of an instance from its files alone, in well under a millisecond. It is for a screen that is
-// redrawn and for a status that must not wait for limactl; Instance knows better, and says why.
+// Peek returns the state of an instance from its files alone, in less than a millisecond. It is for a screen that is redrawn
+// and for a status that must not wait for limactl. Instance knows more, and the cause.
 func (c *Client) Peek(name string) State {
 	if checkName("instance", name) != nil {
 		return Absent
@@ -86,7 +86,7 @@ func (c *Client) Peek(name string) State {
 	if !exists(dir) {
 		return Absent
 	}
-	f := look(dir, "")
+	f := readFacts(dir, "")
 	switch {
 	case leftover(dir):
 		return Degraded

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Stop shuts an instance down and waits, at most timeout, until it is off. Where that fails and force is set, it is
-// killed, but never a process that is not of this instance. Nothing to do if it is off.
+// Stop shuts an instance down and waits, at most timeout, until it is off. If that fails and force is set, it kills the
+// instance, but never a process that does not belong to it. It does nothing if the instance is off.
 //
-// The guest has 30 seconds under vz and three minutes under qemu: stop what runs inside and sync before this.
+// The guest has 30 seconds under vz and three minutes under qemu: the caller stops services and syncs disks before.
 func (c *Client) Stop(ctx context.Context, name string, force bool, timeout time.Duration) error {
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (c *Client) Stop(ctx context.Context, name string, force bool, timeout time
 	if err != nil {
 		return err
 	}
-	f := look(in.Dir, in.VMType)
+	f := readFacts(in.Dir, in.VMType)
 	if !f.agent.ours && !f.driver.ours {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (c *Client) Stop(ctx context.Context, name string, force bool, timeout time
 		return err
 	}
 	if !force {
-		return &Error{Message: fmt.Sprintf("instance %s did not stop: %v", name, err), Do: "try again; what it writes at that moment is lost when it is forced", Err: err}
+		return &Error{Message: fmt.Sprintf("instance %s did not stop: %v", name, err), Do: "hermes-box stop --force", Err: err}
 	}
 	return c.forceOff(ctx, in)
 }
@@ -45,21 +45,21 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 	if in.Raw == "Running" && !(f.last != nil && f.last.Exiting) {
 		err := c.askToStop(ctx, in, timeout)
 		if off := c.awaitOff(ctx, in, time.Second); off == nil {
-			return nil // whatever else it complained of
+			return nil // although limactl failed
 		} else if err == nil {
 			err = off
 		}
 		return err
 	}
-	// limactl refuses what it calls Broken, though the host agent listens: while it boots, or shuts down already.
+	// limactl refuses to stop a Broken instance, such as one that boots or already shuts down, but its host agent listens.
 	if err := syscall.Kill(f.agent.pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
 	return c.awaitOff(ctx, in, timeout)
 }
 
-// askToStop has limactl stop an instance, and does not wait for it long once that is off: limactl waits on, for a pid
-// that the system has given to some other process meanwhile.
+// askToStop runs limactl stop, and ends it soon after the instance is off: limactl would go on waiting if the system has
+// given the pid to another process.
 func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -72,13 +72,13 @@ func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Durati
 	return err
 }
 
-// forceOff kills an instance through limactl, which also drops its locks, and by hand if that does not do it.
+// forceOff kills an instance through limactl, which also removes its locks, or directly if that fails.
 func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	held, err := c.foreignLocks(ctx, in)
 	if err != nil {
 		return err
 	}
-	// limactl kills whatever its pid files say: look again, right before.
+	// limactl kills the pids in its pid files whatever they are now, so stale files go right before.
 	if err := c.CleanStale(ctx, in.Name); err != nil {
 		return err
 	}
@@ -95,15 +95,15 @@ func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	return nil
 }
 
-// Kill ends what runs of an instance at once, as a power cut would, without asking Lima. A pid that is of another
-// process is left alone. Its disks stay locked, as after a crash.
+// Kill ends the processes of an instance at once, as a power cut would, without Lima. It does not touch a pid that belongs
+// to another process. The disks stay locked, as after a crash.
 func (c *Client) Kill(ctx context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err
 	}
 	in := Instance{Name: name, Dir: c.Dir(name), VMType: c.vmType(name)}
 	return c.awaitOff(ctx, in, 4*child.Grace, func(f facts) error {
-		for _, p := range []process{f.agent, f.driver} { // the other way round it would see its driver end, and unlock
+		for _, p := range []process{f.agent, f.driver} { // in this order, or the host agent would see its driver end and unlock the disks
 			if !p.ours {
 				continue
 			}
@@ -115,15 +115,15 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	})
 }
 
-// awaitOff waits until nothing of an instance runs. What still does goes to each, again and again: a host agent that
-// is just starting may bring up its driver after it was seen without one.
+// awaitOff waits until no process of an instance runs. It calls each with those that still do, repeatedly, because a host
+// agent that has just started may start its driver later.
 func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration, each ...func(facts) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("instance %s still runs after %v: %w", in.Name, timeout, ErrTimeout))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		f := look(in.Dir, in.VMType)
+		f := readFacts(in.Dir, in.VMType)
 		if !f.agent.ours && !f.driver.ours {
 			return nil
 		}
@@ -140,9 +140,9 @@ func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duratio
 	}
 }
 
-// CleanStale removes pid files that do not lead to this instance's processes: they lead to others after the host has
-// rebooted and the pids were given out again, or to dead ones that nobody has reaped. Lima would call the instance
-// broken or running, and kill those others with stop --force. The processes themselves are not touched.
+// CleanStale removes pid files that do not name processes of this instance. After a reboot of the host they name other
+// processes, or they name zombies. Lima would call the instance broken or running, and stop --force would kill the other
+// processes. CleanStale does not touch any process.
 func (c *Client) CleanStale(_ context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *Client) CleanStale(_ context.Context, name string) error {
 		path := filepath.Join(dir, file)
 		p := readPID(dir, file)
 		if !exists(path) || p.ours || p.pid == 0 && fresh(path) {
-			continue // the last is being written by a start of this very moment
+			continue // the last of these is being written by a start right now
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("instance %s: stale pid file: %w", name, err)
@@ -161,13 +161,13 @@ func (c *Client) CleanStale(_ context.Context, name string) error {
 	return nil
 }
 
-// fresh tells whether a file is younger than a second.
+// fresh reports whether a file is younger than a second.
 func fresh(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && time.Since(st.ModTime()).Abs() < time.Second
 }
 
-// vmType guesses the driver from what is there; for callers that do not ask Lima.
+// vmType returns the driver of an instance according to its files, without asking Lima.
 func (c *Client) vmType(name string) string {
 	if exists(filepath.Join(c.Dir(name), "vz.pid")) {
 		return "vz"

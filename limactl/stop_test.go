@@ -123,7 +123,7 @@ func TestStopWithoutHostAgent(t *testing.T) {
 	wantState(t, c, "main", Stopped)
 }
 
-// Trap 9: after a reboot the pids of an instance are those of others.
+// After a reboot of the host the pids in an instance's files belong to other processes.
 func TestReusedPID(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Machine is what a box's VM is made of. Files are local: Lima copies them, and fetches nothing.
+// Machine describes the VM of a box. All files are local: Lima copies them and downloads nothing.
 type Machine struct {
 	Name     string
 	VMType   string // vz or qemu
@@ -35,16 +35,16 @@ type Machine struct {
 	Emulated        bool // qemu emulates the processor
 }
 
-// The guest's user. Lima would take the host's name and number.
+// The user in the guest. By default Lima would use the name and the uid of the host's user.
 const (
 	guestUser = "agent"
 	guestUID  = 1000
 	guestHome = "/home/agent"
 )
 
-// YAML is the template for Client.Create. It leaves nothing to Lima's defaults that could let the host into the guest
-// or the guest out: no mounts, no agent or X11 forwarding, no keys of the user's, no proxy settings, no port but those
-// named.
+// YAML returns the template for Client.Create. It overrides every default of Lima's that would share something between host
+// and guest: there are no mounts, no agent or X11 forwarding, no keys of the user, no proxy settings, and no ports but those
+// of m.
 func (m Machine) YAML() ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, &Error{Message: "machine " + m.Name + ": " + err.Error(), Kind: "invalid_input", Err: err}
@@ -62,23 +62,23 @@ func (m Machine) YAML() ([]byte, error) {
 		VMType: m.VMType, OS: "Linux", Arch: arch,
 		CPUs: m.CPUs, Memory: size(m.Memory), Disk: size(m.RootDisk),
 		Images: []imageYAML{image},
-		// Not formatted by Lima, which would do so again whenever it does not see the label it wants (lima #5407).
+		// Lima must not format it: it would do so again whenever it does not find its own label (lima #5407).
 		AdditionalDisks: []diskYAML{{Name: m.Disk}},
 		Mounts:          []string{},
 		User:            userYAML{Name: guestUser, Comment: guestUser, UID: guestUID, Home: guestHome, Shell: "/bin/bash"},
 		Video:           map[string]string{"display": "none"},
 		Audio:           map[string]string{"device": "none"},
-		// The guest's names resolve through the host, so that they follow the host's VPN and networks.
+		// Names in the guest resolve through the host, so that they follow the host's VPN and networks.
 		HostResolver:       resolverYAML{Enabled: true},
 		GuestInstallPrefix: "/usr/local",
-		// Lima's boot script must leave the data disk alone. It would try to mount a partition of it, fail, and leave
-		// cloud-init's units failed. The script reads this number after the one that Lima writes.
+		// Keeps Lima's boot script from the data disk. It would try to mount a partition of it and fail, and cloud-init's
+		// units with it. The script reads this number after the one that Lima writes.
 		Env: map[string]string{"LIMA_CIDATA_DISKS": "0"},
 	}
 	for _, port := range m.Ports {
 		t.PortForwards = append(t.PortForwards, forwardYAML{GuestIP: "127.0.0.1", GuestPort: port, HostIP: "127.0.0.1", HostPort: port, Proto: "tcp"})
 	}
-	// Lima appends a rule of its own that forwards every other port of guest loopback. The first match counts.
+	// Lima appends a rule that forwards every other port of guest loopback. The first rule that matches counts.
 	t.PortForwards = append(t.PortForwards,
 		forwardYAML{GuestIP: "127.0.0.1", Proto: "any", Ignore: true},
 		forwardYAML{GuestIP: "0.0.0.0", Proto: "any", Ignore: true})
@@ -117,7 +117,7 @@ func (m Machine) check() error {
 			continue
 		}
 		if !filepath.IsAbs(path) {
-			return fmt.Errorf("file %q is no absolute path", path)
+			return fmt.Errorf("file %q is not an absolute path", path)
 		}
 	}
 	for _, digest := range []string{m.ImageDigest, m.KernelDigest, m.InitrdDigest} {
@@ -127,13 +127,13 @@ func (m Machine) check() error {
 	}
 	for i, port := range m.Ports {
 		if port < 1024 || port > 65535 || slices.Contains(m.Ports[:i], port) {
-			return fmt.Errorf("port %d is out of range or there twice", port)
+			return fmt.Errorf("port %d is out of range or named twice", port)
 		}
 	}
 	return nil
 }
 
-// limaDigest turns the lock's form of a digest into Lima's.
+// limaDigest converts a digest from the lock's form to Lima's.
 func limaDigest(digest string) (string, error) {
 	sri, ok := strings.CutPrefix(digest, "sha512-")
 	if !ok {
@@ -144,7 +144,7 @@ func limaDigest(digest string) (string, error) {
 	}
 	sum, err := base64.StdEncoding.DecodeString(sri)
 	if err != nil || len(sum) != 64 {
-		return "", fmt.Errorf("digest %q is no sha512", digest)
+		return "", fmt.Errorf("digest %q is not a sha512", digest)
 	}
 	return "sha512:" + hex.EncodeToString(sum), nil
 }
@@ -154,7 +154,7 @@ func file(path, arch, digest string) fileYAML {
 	return fileYAML{Location: path, Arch: arch, Digest: digest}
 }
 
-// size writes bytes in the largest unit that is exact.
+// size formats bytes in the largest unit that is exact.
 func size(bytes int64) string {
 	for _, u := range []struct {
 		name string
@@ -167,7 +167,7 @@ func size(bytes int64) string {
 	return fmt.Sprint(bytes)
 }
 
-// The part of Lima's schema that is used. Fields without omitempty are there to override a default.
+// templateYAML is the part of Lima's schema that is used. Fields without omitempty override a default.
 type templateYAML struct {
 	VMType             string            `yaml:"vmType"`
 	OS                 string            `yaml:"os"`
@@ -190,8 +190,8 @@ type templateYAML struct {
 	Env                map[string]string `yaml:"env"`
 	Param              map[string]string `yaml:"param,omitempty"`
 	GuestInstallPrefix string            `yaml:"guestInstallPrefix"`
-	// The host's proxy settings may hold a password, and would be written into the guest; and a box must not come up
-	// otherwise in another terminal.
+	// The host's proxy settings would be written into the guest. They may hold a password, and differ from terminal to
+	// terminal.
 	PropagateProxyEnv    bool `yaml:"propagateProxyEnv"`
 	UpgradePackages      bool `yaml:"upgradePackages"`
 	NestedVirtualization bool `yaml:"nestedVirtualization"`

@@ -105,8 +105,8 @@ timezone: ""
 	}
 }
 
-// Traps 1, 5, 6, 15 and 16, whatever the machine.
-func TestTemplateTraps(t *testing.T) {
+// Lima's defaults that would be dangerous are overridden, whatever the machine.
+func TestTemplateOverridesDefaults(t *testing.T) {
 	small := machine("main", "data")
 	for _, m := range []Machine{small, full("vz", "arm64"), full("qemu", "arm64")} {
 		text, err := m.YAML()
@@ -155,7 +155,7 @@ func TestTemplateTraps(t *testing.T) {
 				t.Errorf("ssh.%s is on", key)
 			}
 		}
-		// Trap 4.
+		// It fits into a line of limactl list.
 		if len(text) > 8<<10 {
 			t.Errorf("%d bytes", len(text))
 		}

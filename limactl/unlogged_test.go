@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What is asked only to be shown is logged where it fails, and not each time that it does not.
+// Questions for a display are logged only if they fail.
 func TestUnlogged(t *testing.T) {
 	t.Parallel()
 	c := stage(t)
