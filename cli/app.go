@@ -115,8 +115,8 @@ func (a *app) host() (*ops.Host, error) {
 // openBox opens the box that the command works on.
 func (a *app) openBox() (*ops.Box, error) { return a.boxBy((*ops.Host).Open) }
 
-// lookAtBox is openBox for commands that also work if the record of the box is damaged.
-func (a *app) lookAtBox() (*ops.Box, error) { return a.boxBy((*ops.Host).Look) }
+// openDamaged is openBox for commands that also work with a damaged record of the box.
+func (a *app) openDamaged() (*ops.Box, error) { return a.boxBy((*ops.Host).Look) }
 
 func (a *app) boxBy(open func(h *ops.Host, path string) (*ops.Box, error)) (*ops.Box, error) {
 	h, err := a.host()
@@ -147,7 +147,7 @@ func (a *app) configPath() (string, error) {
 	// Somebody who already has a box is in the wrong directory, and does not need a second config.
 	if home, homeErr := homeDir(); homeErr == nil {
 		var there []string
-		for _, dir := range store.Look(home).ConfigDirs() {
+		for _, dir := range store.At(home).ConfigDirs() {
 			there = append(there, "cd "+shellescape.Quote(dir))
 		}
 		if len(there) > 0 {

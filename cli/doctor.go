@@ -21,7 +21,7 @@ func (a *app) doctor() *cobra.Command {
 		Long: `Check this machine and the box. Nothing is changed. Each check says what it found, and what to do about it. The exit
 status is 0 only if every check was made and none failed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.lookAtBox()
+			b, err := a.openDamaged()
 			if err != nil {
 				return err
 			}

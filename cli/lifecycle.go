@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"al.essio.dev/pkg/shellescape"
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ func operation[R any](a *app, name string, show func(*printer, *ops.Box, R)) *co
 	force := false
 	cmd := &cobra.Command{
 		Use: o.Name, GroupID: "box", Args: cobra.NoArgs,
-		Short: o.Effect, Long: o.Long,
+		Short: o.Effect, Long: o.Long, SuggestFor: strings.Fields(o.Words),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := a.openBox()
 			if err != nil {

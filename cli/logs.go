@@ -53,7 +53,7 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 			case a.json && renderers[source] == nil:
 				return fault.New(fault.InvalidInput, "logs %s does not take --json: that log is plain text", source).Hint("hermes-box logs %s", source)
 			}
-			b, err := a.lookAtBox()
+			b, err := a.openDamaged()
 			if err != nil {
 				return err
 			}

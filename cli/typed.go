@@ -134,7 +134,7 @@ func homeVariable(path string) string {
 		return ""
 	}
 	usual, err := usualHome()
-	if err != nil || samePath(usual, dir) || !slices.Contains(store.Look(usual).ConfigDirs(), filepath.Dir(realPath(path))) {
+	if err != nil || samePath(usual, dir) || !slices.Contains(store.At(usual).ConfigDirs(), filepath.Dir(realPath(path))) {
 		return ""
 	}
 	return homeName + "=" + shellescape.Quote(dir) + " "

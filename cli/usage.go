@@ -13,18 +13,13 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// otherWords are names that verbs have in other tools.
+// otherWords are names that verbs have in other tools; those of operations are in the table of package ops.
 var otherWords = map[string][]string{
-	"create":  {"new", "init", "up"},
-	"start":   {"boot", "resume"},
-	"stop":    {"down", "halt", "shutdown", "poweroff", "suspend"},
-	"restart": {"reboot", "reload"},
-	"destroy": {"delete", "remove", "rm"},
-	"ssh":     {"attach", "shell", "enter", "tmux"},
-	"exec":    {"run"},
-	"login":   {"signin", "auth"},
-	"status":  {"list", "ls", "ps", "info", "show"},
-	"doctor":  {"check", "diagnose"},
+	"ssh":    {"attach", "shell", "enter", "tmux"},
+	"exec":   {"run"},
+	"login":  {"signin", "auth"},
+	"status": {"list", "ls", "ps", "info", "show"},
+	"doctor": {"check", "diagnose"},
 }
 
 // strict makes every unknown word an error that says what may have been meant; cobra accepts some of them.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"hermes-box/guest/machine"
@@ -21,7 +22,12 @@ type killed struct {
 // killedAnywhere runs do to its end, and returns a copy of the machine for each durable step, as a kill after that step leaves
 // it: the engine has no state but what is on the disk.
 func (b *box) killedAnywhere(t testing.TB, do func()) (left []killed) {
-	b.After = func(step string) { left = append(left, killed{step, b.copyBox(t)}) }
+	var mu sync.Mutex // releases are staged in goroutines
+	b.After = func(step string) {
+		mu.Lock()
+		defer mu.Unlock()
+		left = append(left, killed{step, b.copyBox(t)})
+	}
 	do()
 	b.After = nil
 	return left

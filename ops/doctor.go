@@ -69,7 +69,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return d
 	}
-	for _, p := range append(b.hostProbes(), probe{"disk", "data disk of the host", b.checkDisk}, probe{"ports", "ports", b.checkPortsKept}) {
+	for _, p := range append(b.hostProbes(), probe{"disk", "data disk of the host", b.checkDisk}, probe{"ports", "ports", b.checkPortsHeld}) {
 		run(p)
 	}
 	in := insideChecks{Box: b}
@@ -110,8 +110,8 @@ func (b *Box) checkUnderway(context.Context) Check {
 	return fail(u.String(), u.Repair)
 }
 
-// checkPortsKept fails if another program listens on a port of the box.
-func (b *Box) checkPortsKept(context.Context) Check {
+// checkPortsHeld fails if another program listens on a port of the box.
+func (b *Box) checkPortsHeld(context.Context) Check {
 	for _, port := range []int{b.Ports().Executor, b.Ports().Dashboard} {
 		if l := limactl.Answering(limactl.Listeners(port), limactl.Loopback); l != nil && b.foreign(*l) {
 			return fail(fmt.Sprintf("port %d of this machine is held by %s, not by the box", port, l), "stop that program, then: hermes-box restart")

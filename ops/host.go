@@ -74,7 +74,7 @@ func (h *Host) Look(path string) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Box{Host: h, Home: store.Look(h.Dir), Config: cfg}
+	b := &Box{Host: h, Home: store.At(h.Dir), Config: cfg}
 	b.Lock, b.LockErr = lock.Load(LockPath(cfg))
 	if err := b.load(); fault.CodeOf(err) == fault.IntegrityFailed {
 		b.RecordErr = err

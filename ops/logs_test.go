@@ -20,7 +20,7 @@ import (
 func logBox(t *testing.T) *Box {
 	t.Helper()
 	dir := t.TempDir()
-	b := &Box{Host: &Host{Dir: dir}, Home: store.Look(dir), Config: &config.Config{Name: "main"}}
+	b := &Box{Host: &Host{Dir: dir}, Home: store.At(dir), Config: &config.Config{Name: "main"}}
 	if err := os.MkdirAll(b.Home.Logs("main"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -86,8 +86,12 @@ func logName(service string) string {
 	return service
 }
 
-// portBound is the most that a port may take to answer.
+// portBound is the most that a port of a box may take to answer.
 const portBound = 3 * time.Second
+
+// portLimit is the most that a port may take to answer beside a status that took that long: a port of a slow box is not
+// dead because it is slow too.
+func portLimit(status time.Duration) time.Duration { return max(portBound, 3*status) }
 
 // portAnswer is the state of a port as far as this machine can tell without asking the box.
 type portAnswer struct {
@@ -95,8 +99,11 @@ type portAnswer struct {
 	answered bool
 }
 
-// askPorts starts to check all ports at the same time. The function it returns waits for the results.
-func (b *Box) askPorts(ctx context.Context) func() []portAnswer {
+// askPorts starts to check all ports at the same time. The function it returns waits for the results, at most until the
+// limit after the start.
+func (b *Box) askPorts(ctx context.Context) func(limit time.Duration) []portAnswer {
+	begun := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
 	all := []portAnswer{
 		{Port: Port{Service: "executor", Port: b.Ports().Executor}},
 		{Port: Port{Service: "dashboard", Port: b.Ports().Dashboard}},
@@ -105,8 +112,11 @@ func (b *Box) askPorts(ctx context.Context) func() []portAnswer {
 	for i := range all {
 		asked.Go(func() { all[i].ask(ctx, b) })
 	}
-	return func() []portAnswer {
+	return func(limit time.Duration) []portAnswer {
+		timer := time.AfterFunc(time.Until(begun.Add(limit)), cancel)
 		asked.Wait()
+		timer.Stop()
+		cancel()
 		return all
 	}
 }
@@ -118,8 +128,6 @@ func (a *portAnswer) ask(ctx context.Context, b *Box) {
 		a.State, a.PID, a.Holder = PortTaken, listener.PID, listener.String()
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, portBound)
-	defer cancel()
 	url, err := b.URL(a.Service)
 	a.answered = err == nil && answers(ctx, url) == nil
 }
@@ -198,7 +206,9 @@ func (b *Box) portOf(ctx context.Context, service string, look func() *protocol.
 	if service == "dashboard" {
 		a.Port.Port = b.Ports().Dashboard
 	}
-	a.ask(ctx, b)
+	limited, cancel := context.WithTimeout(ctx, portBound)
+	defer cancel()
+	a.ask(limited, b)
 	if a.answered {
 		a.State = PortOK
 		return a.Port, nil

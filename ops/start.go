@@ -32,8 +32,9 @@ func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 			return Plan{}, fault.New(fault.PreflightFailed, "box %q is degraded: %s", b.Name(), in.Cause).
 				Hint("hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
 		case in.State == limactl.Running:
+			begun := time.Now()
 			if s, err := b.guestStatus(ctx); err == nil && sound(s) {
-				if dead := deadForwards(b.judgePorts(ctx, b.askPorts(ctx)(), s, false)); dead != "" {
+				if dead := deadForwards(b.judgePorts(ctx, b.askPorts(ctx)(portLimit(time.Since(begun))), s, false)); dead != "" {
 					return Plan{}, fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart")
 				}
 				result.Already, result.Status = true, s

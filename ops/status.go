@@ -86,7 +86,7 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 		b.compare(st)
 		st.Guest = brief(st.Guest)
 	}
-	st.Forwards = b.judgePorts(ctx, ports(), s.guest, off(s.vm) && s.guest == nil)
+	st.Forwards = b.judgePorts(ctx, ports(portLimit(ended.Sub(begun))), s.guest, off(s.vm) && s.guest == nil)
 	if dead := deadForwards(st.Forwards); dead != "" && st.State == string(limactl.Running) {
 		if len(s.vm.Notes) > 0 {
 			dead += " (Lima reported at boot: " + s.vm.Notes[0] + ")"

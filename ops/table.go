@@ -16,7 +16,7 @@ func table() []Operation {
 
 Nothing is made before this machine has been checked. If anything fails, or at ctrl-c, exactly what was
 made is removed again; artifacts that came in whole stay in the cache, so that the next try is faster.`,
-			Words:  "make new install begin setup init",
+			Words:  "make new install begin setup init up",
 			Needs:  NeedsNoBox,
 			Cancel: "Exactly what it has made so far is removed again. What was downloaded whole stays in the cache.",
 			Done:   "is ready",
@@ -30,7 +30,7 @@ made is removed again; artifacts that came in whole stay in the cache, so that t
 			Name:   "start",
 			Effect: "boot the box and start what is applied to it; installs nothing",
 			Long:   "Boot the box and start what is applied to it. Nothing is ever installed by start; drift is reported.",
-			Words:  "boot run up power on launch",
+			Words:  "boot resume up power on launch",
 			Needs:  NeedsStopped,
 			Cancel: "A VM that is still booting is stopped again. Nothing in the box is lost.",
 			Done:   "is running",
@@ -41,7 +41,7 @@ made is removed again; artifacts that came in whole stay in the cache, so that t
 		}, {
 			Name:   "stop",
 			Effect: "stop the services, sync the data disk, stop the VM",
-			Words:  "halt shutdown power off down",
+			Words:  "halt shutdown power off poweroff down suspend",
 			Needs:  NeedsRunning,
 			Ask:    "What runs in it ends; everything on its disks stays.",
 			Cancel: "Services that were stopped are started again.",
@@ -62,7 +62,7 @@ made is removed again; artifacts that came in whole stay in the cache, so that t
 			Effect: "stop the box and start it again; installs nothing",
 			Long: `Stop the services, sync the data disk, stop the VM, then boot it and start what is applied to it: one
 operation. Nothing is installed. A box that is stopped is started.`,
-			Words:  "reboot boot again reset cycle",
+			Words:  "reboot reload again reset cycle",
 			Needs:  NeedsRunning,
 			Ask:    "What runs in it ends; everything on its disks stays. Then it is started again.",
 			Cancel: "Services that were stopped are started again while the VM is up; a VM that is still booting is stopped. Nothing in the box is lost.",
@@ -76,7 +76,7 @@ operation. Nothing is installed. A box that is stopped is started.`,
 			Effect: "remove the box: its VM and its data disk",
 			Long: `Remove the box: its VM, its data disk with everything in it, and the host's record of it. Only these, by
 their exact names, are touched. Without --force a fresh verified backup must exist.`,
-			Words:       "delete remove erase wipe purge uninstall",
+			Words:       "delete remove rm erase wipe purge uninstall",
 			Needs:       NeedsBox,
 			Destructive: true,
 			Ask: "Lost: the VM and the data disk with everything on it: work, logins, the agents' memory.\n" +

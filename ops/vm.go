@@ -179,7 +179,7 @@ func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
 	ctx, cancel := context.WithTimeout(ctx, forwardBound)
 	defer cancel()
 	for {
-		ports := b.judgePorts(ctx, b.askPorts(ctx)(), guest, false)
+		ports := b.judgePorts(ctx, b.askPorts(ctx)(forwardBound), guest, false)
 		dead := deadForwards(ports)
 		if dead == "" {
 			return nil

@@ -111,6 +111,9 @@ func (f *finder) score(o offer) (best int, ok bool) {
 	if at := strings.Index(strings.ToLower(o.effect), query); at >= 0 { // only as one piece: letters strewn over a sentence say nothing
 		best, ok = -at, true
 	}
+	if strings.Contains(o.label, query) {
+		best, ok = 60, true
+	}
 	for _, text := range append([]string{o.label}, strings.Fields(o.words)...) {
 		for _, match := range fuzzy.Find(f.query.Text, []string{text}) {
 			score := match.Score

@@ -45,7 +45,7 @@ func followEvents(ctx context.Context, w *worker, u *ops.Underway, push func(ops
 	r := &eventReader{of: u, push: push, ended: ended}
 	err := w.box.Logs(ctx, "operations", logLines, true, r)
 	if !r.over && w.ctx.Err() == nil { // it may have ended between two reads: its last events are in the file
-		last := &eventReader{of: u, push: func(ops.Event) {}, ended: func() {}}
+		last := &eventReader{of: u, push: push, skip: r.taken, ended: func() {}}
 		err = errors.Join(err, w.box.Logs(w.ctx, "operations", logLines, false, last))
 		r.finished, r.failed = last.finished, last.failed
 	}
@@ -69,6 +69,9 @@ type eventReader struct {
 	ended func() // called when the operation is over
 	rest  []byte
 
+	skip  int // events that were handed on already
+	taken int // events of the operation so far
+
 	planned  time.Time // when its plan was made
 	over     bool      // it has finished, or another operation has begun
 	finished bool
@@ -91,17 +94,19 @@ func (r *eventReader) Write(p []byte) (int, error) {
 }
 
 func (r *eventReader) take(e ops.Event) {
-	switch another := e.Operation != r.of.Operation || e.Kind == ops.Planned && !r.planned.IsZero(); {
-	case another:
+	if e.Operation != r.of.Operation || e.Kind == ops.Planned && !r.planned.IsZero() { // another one has begun
 		r.over = true
 		r.ended()
-	case e.Kind == ops.Finished:
+		return
+	}
+	if e.Kind == ops.Planned {
+		r.planned = e.Time
+	}
+	if r.taken++; r.taken > r.skip && e.Kind != ops.Finished {
+		r.push(e)
+	}
+	if e.Kind == ops.Finished {
 		r.over, r.finished, r.failed = true, true, e.Error
 		r.ended()
-	case e.Kind == ops.Planned:
-		r.planned = e.Time
-		r.push(e)
-	default:
-		r.push(e)
 	}
 }

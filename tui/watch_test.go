@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -117,4 +119,36 @@ func TestWatchOneOfTwoOperations(t *testing.T) {
 			t.Errorf("not the steps of the start alone:\n%s", s)
 		}
 	}
+}
+
+// The last events of an operation that has ended while its log was not read are shown all the same, each once.
+func TestWatchEndsWithTheLastEvents(t *testing.T) {
+	step := ops.StepInfo{ID: "boot", Title: "boot the VM"}
+	event := func(kind ops.Kind) ops.Event {
+		return ops.Event{Operation: "create", Time: noon, Kind: kind, Step: step.ID, Title: step.Title, Steps: []ops.StepInfo{step}}
+	}
+	begun := underwayElsewhere(t, event(ops.Planned), event(ops.Started))
+	whole := underwayElsewhere(t, event(ops.Planned), event(ops.Started), event(ops.Done), event(ops.Finished)).log
+	b := &endsUnseen{fake: begun, whole: whole}
+	m := on(begun)
+	m.box = b
+	press(m, "o")
+	settle(t, m)
+	if s := screen(m); !strings.Contains(s, "✓ boot the VM") || !strings.Contains(s, "main is ready") || len(m.op.log) != 2 {
+		t.Errorf("%q\n%s", m.op.log, s)
+	}
+}
+
+// endsUnseen is a box whose log, while it is followed, shows only the beginning of an operation.
+type endsUnseen struct {
+	*fake
+	whole string
+}
+
+func (b *endsUnseen) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
+	if !follow {
+		_, err := io.WriteString(out, b.whole)
+		return err
+	}
+	return b.fake.Logs(ctx, source, lines, follow, out)
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	healthTime = 5 * time.Minute // for a service to become healthy: emulated CPUs are slow
-	// MaxRestarts is how often systemd may restart a service before nobody waits for it any longer.
+	// MaxRestarts is the number of restarts by systemd after which waiting for a service is given up.
 	MaxRestarts = 3
 )
 

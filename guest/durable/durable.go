@@ -15,7 +15,8 @@ import (
 type Tree struct {
 	Root string // where "/" of the guest is
 
-	// After is called after each durable step with its name; nil in production. A crash test stops there.
+	// After is called after each durable step with its name, from several goroutines; nil in production. A crash test stops
+	// there.
 	After func(step string)
 }
 

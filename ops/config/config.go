@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -70,18 +71,21 @@ func Locate(flag string) (string, error) {
 	switch {
 	case err != nil:
 		f := fault.New(fault.InvalidInput, "no config file %s (from %s): %w", path, from, reason(err))
+		if home := os.Getenv("HOME"); strings.HasPrefix(path, "~/") && home != "" { // in quotes, so that no shell has replaced it
+			return "", f.Hint("name it in full: %s", shellescape.Quote(filepath.Join(home, path[2:])))
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", f.Hint("%s", howToMake(path))
 		}
 		if errors.Is(err, fs.ErrPermission) {
 			return "", f.Hint("put it where this user can read it, such as /srv")
 		}
-		return "", f.Hint("%s", look(path))
+		return "", f.Hint("%s", inspect(path))
 	case info.IsDir():
 		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).
 			Hint("name the file itself: --config %s", shellescape.Quote(filepath.Join(path, FileName)))
 	case !info.Mode().IsRegular():
-		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).Hint("%s", look(path))
+		return "", fault.New(fault.InvalidInput, "config %s (from %s) is not a regular file", path, from).Hint("%s", inspect(path))
 	}
 	return path, nil
 }
@@ -91,8 +95,8 @@ func howToMake(path string) string {
 	return "printf 'schema: 1\\nname: main\\n' > " + shellescape.Quote(path)
 }
 
-// look is the hint for a path that is not a file.
-func look(path string) string {
+// inspect is the hint for a path that is not a file.
+func inspect(path string) string {
 	return "put a config file in its place: ls -ld " + shellescape.Quote(path)
 }
 
@@ -124,7 +128,7 @@ func Load(path string) (*Config, error) {
 		case errors.Is(err, fs.ErrPermission):
 			f.Hint("make it readable: chmod a+r %s", shellescape.Quote(path))
 		default:
-			f.Hint("%s", look(path))
+			f.Hint("%s", inspect(path))
 		}
 		return nil, f
 	}

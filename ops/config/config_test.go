@@ -213,6 +213,11 @@ func TestLocate(t *testing.T) {
 	write("flag.yaml")
 	found("flag.yaml", "flag.yaml")
 	refused(".", "config . (from --config) is not a regular file")
+	t.Setenv("HOME", "/home/someone")
+	refused("~/box.yaml", "no config file ~/box.yaml (from --config)")
+	if _, err := Locate("~/box.yaml"); fault.HintOf(err) != "name it in full: /home/someone/box.yaml" {
+		t.Errorf("a quoted ~: hint %q", fault.HintOf(err))
+	}
 }
 
 // The hint can be typed as it is, and what it makes is accepted.

@@ -102,8 +102,8 @@ func Check(dir string) error {
 	return nil
 }
 
-// Look is Open for a command that only reads: nothing is created, and a missing directory counts as an empty one.
-func Look(dir string) Home { return Home(dir) }
+// At returns the home in dir, for reading: nothing is created, and a missing directory counts as an empty one.
+func At(dir string) Home { return Home(dir) }
 
 func unwritable(dir string, err error) error {
 	e := fault.New(fault.PreflightFailed, "%s cannot be used: %w", dir, err)

@@ -67,9 +67,9 @@ func (h Home) LockForced(box, operation string) (*OpLock, error) {
 // take locks the file or directory at target; path is where its holder is noted.
 func take(box, path, target string, flags int) (*OpLock, error) {
 	f := flock.New(target, flock.SetPermissions(0o600), flock.SetFlag(flags|openFlags))
-	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	ok, err := f.TryLockContext(ctx, lookTime/10)
+	ok, err := f.TryLockContext(ctx, lockWait/10)
 	if err != nil && ctx.Err() == nil {
 		return nil, unwritable(target, err)
 	}
@@ -103,14 +103,14 @@ func note(path string, who []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// lookTime is longer than Holder holds the lock, so that a status never makes an operation fail.
-const lookTime = 200 * time.Millisecond
+// lockWait is longer than Holder holds the lock, so that a status never makes an operation fail.
+const lockWait = 200 * time.Millisecond
 
 // Holder returns the process that is changing the box now; nil if there is none. It waits a moment for a process that has
 // locked and not written its name yet, and for the system to release the lock of a killed process.
 func (h Home) Holder(box string) *Holder {
 	path := h.lock(box)
-	for deadline := time.Now().Add(lookTime); ; time.Sleep(lookTime / 40) {
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 40) {
 		if !held(path) {
 			return nil
 		}

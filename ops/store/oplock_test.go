@@ -38,7 +38,7 @@ func TestHolderOfAnOperationThatBegins(t *testing.T) {
 		if ok, err := f.TryLock(); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		time.AfterFunc(lookTime/10, func() {
+		time.AfterFunc(lockWait/10, func() {
 			if err := note(h.lock("main"), holder("start")); err != nil {
 				t.Error(err)
 			}
@@ -60,7 +60,7 @@ func TestHolderThatWasKilled(t *testing.T) {
 	if ok, err := f.TryLock(); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	time.AfterFunc(lookTime/10, func() { f.Unlock() })
+	time.AfterFunc(lockWait/10, func() { f.Unlock() })
 	if who := h.Holder("main"); who != nil {
 		t.Errorf("%+v", who)
 	}

@@ -166,7 +166,7 @@ func TestManyUnknownKeysAreQuick(t *testing.T) {
 	}
 	begun := time.Now()
 	err := decode(b.String())
-	if took := time.Since(begun); took > 10*time.Second { // about half a second; it was minutes
+	if took := time.Since(begun); took > time.Minute { // about half a second, more under the race detector; it was minutes
 		t.Errorf("took %v", took)
 	}
 	if e, ok := errors.AsType[*Error](err); !ok || len(e.Problems) != kept || e.More != n-kept || !strings.HasSuffix(err.Error(), fmt.Sprintf("and %d more", n-shown)) {

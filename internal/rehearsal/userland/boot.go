@@ -42,7 +42,7 @@ func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready
 	if err := m.memory(hw.Memory); err != nil {
 		return err
 	}
-	m.tell(ctx, console)
+	m.printBoot(ctx, console)
 	sys := g.Machine.(*simulate.Machine)
 	if _, err := os.Stat(m.path(protocol.StateDir, "bootstrap.json")); err == nil {
 		if sys.StartUnit(ctx, recoveryUnit) == nil { // the services require it
@@ -130,8 +130,8 @@ func (m Machine) kernel() {
 	_ = os.WriteFile(m.path("proc/loadavg"), []byte("0.04 0.02 0.00 1/99 999\n"), 0o644)
 }
 
-// tell writes a boot to the console.
-func (m Machine) tell(ctx context.Context, console io.Writer) {
+// printBoot writes the messages of a boot to the console.
+func (m Machine) printBoot(ctx context.Context, console io.Writer) {
 	lines := []string{
 		"[    0.000000] Linux version 6.12.0-demo (no VM: this is a demo) " + runtime.GOARCH,
 		"[    0.412000] virtio_blk virtio1: [vda] root disk",
