@@ -30,8 +30,9 @@ type sight struct {
 	guestErr error            // why it did not answer
 }
 
-// observe asks limactl and the guest at the same time. The guest decides: if it answers, the box runs, whatever limactl
-// says, and limactl is hardly waited for. Where limactl says that nothing runs, the guest is not waited for.
+// observe asks the guest, Lima's host agent and, if one of them does not answer at once, limactl. The guest decides: if it
+// answers, the box runs, whatever limactl says, and limactl is hardly waited for. Where limactl says that nothing runs, the
+// guest is not waited for.
 func (b *Box) observe(ctx context.Context) sight {
 	ctx, cancel := context.WithTimeoutCause(ctx, statusBound, fmt.Errorf("no answer in %v", statusBound))
 	defer cancel()
@@ -46,6 +47,8 @@ func (b *Box) observe(ctx context.Context) sight {
 			time.AfterFunc(limaAfter, stopLima)
 		}
 	}()
+	agent := make(chan error, 1)
+	go func() { agent <- b.Lima.AgentAnswers(ctx, b.Record.Instance) }()
 	go func() {
 		defer close(listed)
 		if b.Lima.Peek(b.Record.Instance) == limactl.Running {
@@ -53,7 +56,7 @@ func (b *Box) observe(ctx context.Context) sight {
 			case <-answered:
 			case <-time.After(limaDelay):
 			}
-			if limaCtx.Err() != nil || closed(answered) && s.guestErr == nil {
+			if limaCtx.Err() != nil || closed(answered) && s.guestErr == nil && <-agent == nil {
 				s.vm = b.fromFiles()
 				return
 			}

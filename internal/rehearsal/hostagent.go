@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -101,7 +102,7 @@ func hostagent(home string, args []string) int {
 		return fatal("%v", err)
 	}
 	defer listener.Close()
-	go greet(listener)
+	go greet(home, listener)
 	for _, name := range in.disks {
 		if err := lock(home, name, in); err != nil {
 			say("error", "could not attach disk `%s`: %v", name, err)
@@ -198,15 +199,14 @@ func hostagent(home string, args []string) int {
 	}
 }
 
-// greet answers requests on the host agent's socket.
-func greet(l net.Listener) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
+// greet answers requests on the host agent's socket, unless it is Broken.
+func greet(home string, l net.Listener) {
+	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if has(home, Broken) {
+			panic(http.ErrAbortHandler)
 		}
-		conn.Close()
-	}
+		fmt.Fprintln(w, `{"sshLocalPort":60022}`)
+	}))
 }
 
 // closing is the time that a host agent takes to end after its VM has ended: a test that kills both, one after the other,

@@ -122,10 +122,12 @@ func encode(verb string, request any) ([]byte, error) {
 // ask sends the frame of a call, which is empty if dial has sent it, and reads frames up to the last one. It returns the
 // result of a verb, or nil for a command that ended with status 0. It closes the connection.
 func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
-	if _, err := k.stdin.Write(call); err != nil {
-		k.cancel(errClosed)
-		k.stdin.Close()
-		return nil, k.failed(false, "")
+	if len(call) > 0 { // otherwise the answer may be complete already, and stdin closed
+		if _, err := k.stdin.Write(call); err != nil {
+			k.cancel(errClosed)
+			k.stdin.Close()
+			return nil, k.failed(false, "")
+		}
 	}
 	w := frame.NewWriter(k.stdin)
 	go func() { // errors mean that the helper does not read any more
