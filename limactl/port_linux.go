@@ -71,14 +71,14 @@ func parseAddr(text string) netip.Addr {
 	return addr.Unmap()
 }
 
-// owners remembers which process has a socket, by its inode; 0 where that cannot be seen. To find it, all open files of
-// all processes are looked at. An inode is not used again while its socket is open.
+// owners remembers which process has a socket, by its inode; 0 if that cannot be seen. Finding it means reading the open
+// files of all processes. An inode is not used again while its socket is open.
 var owners struct {
 	sync.Mutex
 	pids map[string]int
 }
 
-// findOwners sets the process of each listener that it can be seen of.
+// findOwners sets the process of each listener, if it can be seen.
 func findOwners(all []Listener, inodes map[string]int) {
 	owners.Lock()
 	defer owners.Unlock()
@@ -100,16 +100,34 @@ func findOwners(all []Listener, inodes map[string]int) {
 	for inode := range inodes {
 		owners.pids[inode] = 0
 	}
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, link := range links {
-		inode := inodeOf(link)
-		i, wanted := inodes[inode]
-		if !wanted {
-			continue
+	eachSocket(func(pid int, inode string) (more bool) {
+		if i, wanted := inodes[inode]; wanted && owners.pids[inode] == 0 {
+			owners.pids[inode] = pid
+			all[i].PID, all[i].Command = pid, commandOf(pid)
 		}
-		pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
-		owners.pids[inode] = pid
-		all[i].PID, all[i].Command = pid, commandOf(pid)
+		return slices.ContainsFunc(all, func(l Listener) bool { return l.PID == 0 })
+	})
+}
+
+// eachSocket calls visit with the open sockets of all processes that can be seen, the newest processes first, until it
+// returns false.
+func eachSocket(visit func(pid int, inode string) (more bool)) {
+	entries, _ := os.ReadDir("/proc")
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	for _, pid := range slices.Backward(pids) {
+		dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+		files, _ := os.ReadDir(dir)
+		for _, f := range files {
+			if inode := inodeOf(filepath.Join(dir, f.Name())); inode != "" && !visit(pid, inode) {
+				return
+			}
+		}
 	}
 }
 

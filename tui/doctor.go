@@ -12,7 +12,7 @@ import (
 // doctor is the view of all checks.
 type doctor struct{ checks checks }
 
-// openDoctor makes the checks anew: results of an earlier run say nothing of now.
+// openDoctor runs the checks, unless they are running already.
 func (m *model) openDoctor() tea.Cmd {
 	m.show(onDoctor)
 	if m.doctor.checks.working() {

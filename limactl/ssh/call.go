@@ -122,7 +122,7 @@ func encode(verb string, request any) ([]byte, error) {
 // ask sends the frame of a call, which is empty if dial has sent it, and reads frames up to the last one. It returns the
 // result of a verb, or nil for a command that ended with status 0. It closes the connection.
 func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
-	if len(call) > 0 { // otherwise the answer may be complete already, and stdin closed
+	if len(call) > 0 { // one that was sent early may be answered, and the connection closed, by now
 		if _, err := k.stdin.Write(call); err != nil {
 			k.cancel(errClosed)
 			k.stdin.Close()
