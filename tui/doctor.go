@@ -44,7 +44,7 @@ func (d *doctor) view(p page, w, h int) []string {
 	if check, ok := c.selected(); ok {
 		name = check.Title
 	}
-	return append(p.Panel(title, w, top, lines), p.Panel(p.Title.Render(name), w, below, about)...)
+	return append(p.Focused().Panel(title, w, top, lines), p.Panel(p.Title.Render(name), w, below, about)...)
 }
 
 // about is all that is known of the selected check.
