@@ -52,7 +52,7 @@ func TestStaleAnswerShowsItsAge(t *testing.T) {
 		t.Error(s)
 	}
 	if m.ask() != nil {
-		t.Error("asked twice at the same time")
+		t.Error("two questions are open at the same time")
 	}
 }
 
