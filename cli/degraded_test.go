@@ -78,6 +78,10 @@ func TestComponentsOfABoxThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	// A stop that cannot reach it has stopped no services: nothing is said to be undone, or not to be.
+	if _, stderr, err := m.run("stop"); err == nil || strings.Contains(stderr, "undo") || !strings.Contains(stderr, "hint: hermes-box stop --force") {
+		t.Errorf("stop: %v %s", err, stderr)
+	}
 	heal(t, m, rehearsal.SSHRefused)
 }
 

@@ -106,7 +106,7 @@ func (f *asked) panel(text string) string {
 		body = body[:len(body)-1]
 	}
 	t := widget.NewTheme("")
-	out := t.Panel(t.Title.Render("sign in"), f.w, min(len(body)+2, max(1, f.h-1)), body)
+	out := t.Focused().Panel(t.Title.Render("sign in"), f.w, min(len(body)+2, max(1, f.h-1)), body)
 	return strings.Join(append(out, ansi.Truncate(keys, f.w, "")), "\n")
 }
 

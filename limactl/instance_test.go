@@ -305,3 +305,22 @@ func TestAbsentNeedsTwoWitnesses(t *testing.T) {
 }
 
 func errOf[T any](_ T, err error) error { return err }
+
+// The host agent can be asked without limactl.
+func TestAgentAnswers(t *testing.T) {
+	c := stage(t)
+	create(t, c, "main")
+	if err := c.AgentAnswers(t.Context(), "main"); err == nil {
+		t.Error("one that does not run answers")
+	}
+	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AgentAnswers(t.Context(), "main"); err != nil {
+		t.Error(err)
+	}
+	inject(t, c, rehearsal.Broken)
+	if err := c.AgentAnswers(t.Context(), "main"); err == nil {
+		t.Error("one that is broken answers")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -27,6 +28,8 @@ func (b *Box) ensureHelper(ctx context.Context) (*protocol.Hello, error) {
 		return &hello, nil
 	} else if ctx.Err() != nil {
 		return nil, ctx.Err()
+	} else if notReached(err) {
+		return nil, err
 	}
 	if b.journal == nil {
 		held, err := b.Home.Lock(b.Name(), "login")
@@ -43,13 +46,19 @@ func (b *Box) ensureHelper(ctx context.Context) (*protocol.Hello, error) {
 		Stderr: &stderr,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("put the helper into the box: %w: %s", err, lastLines(stderr.String(), 3))
+		return nil, fmt.Errorf("put the helper into the box: %w%s", err, suffix(lastLines(stderr.String(), 3)))
 	}
 	hello = protocol.Hello{}
 	if err := b.ask(ctx, protocol.VerbHello, nil, &hello, nil); err != nil {
 		return nil, err
 	}
 	return &hello, nil
+}
+
+// notReached reports whether an error is that of a connection that could not be made: nothing was done in the box.
+func notReached(err error) bool {
+	var lost *ssh.TransportError
+	return errors.As(err, &lost) && !lost.Started
 }
 
 // askUpgrading is ask for a box whose helper may be of another version of this program: that one is replaced before

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hermes-box/limactl"
-	"hermes-box/limactl/ssh"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
@@ -168,8 +167,7 @@ func (b *Box) reachable(ctx context.Context) error {
 
 // unreached adds the state of the VM to the error of a connection that could not be made.
 func (b *Box) unreached(ctx context.Context, err error) error {
-	var lost *ssh.TransportError
-	if !errors.As(err, &lost) || lost.Started || ctx.Err() != nil {
+	if !notReached(err) || ctx.Err() != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limaBound)
@@ -272,6 +270,14 @@ func vmType() string {
 		return "vz"
 	}
 	return "qemu"
+}
+
+// suffix is a text to be added to an error; empty if there is none.
+func suffix(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
 }
 
 // lastLines keeps the end of a text, for an error.

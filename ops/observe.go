@@ -15,6 +15,9 @@ const (
 	statusBound = 20 * time.Second
 	// limaAfter is how long limactl is waited for after the guest has answered.
 	limaAfter = time.Second
+	// limaDelay is how long a guest whose VM runs by its files has to answer before limactl is asked too. Starting limactl
+	// takes as much of a busy machine as the guest's answer.
+	limaDelay = time.Second
 	// bootingBound is how long the guest of a VM that still boots is waited for.
 	bootingBound = 2 * time.Second
 )
@@ -27,8 +30,9 @@ type sight struct {
 	guestErr error            // why it did not answer
 }
 
-// observe asks limactl and the guest at the same time. The guest decides: if it answers, the box runs, whatever limactl
-// says, and limactl is hardly waited for. Where limactl says that nothing runs, the guest is not waited for.
+// observe asks the guest, Lima's host agent and, if one of them does not answer at once, limactl. The guest decides: if it
+// answers, the box runs, whatever limactl says, and limactl is hardly waited for. Where limactl says that nothing runs, the
+// guest is not waited for.
 func (b *Box) observe(ctx context.Context) sight {
 	ctx, cancel := context.WithTimeoutCause(ctx, statusBound, fmt.Errorf("no answer in %v", statusBound))
 	defer cancel()
@@ -43,8 +47,20 @@ func (b *Box) observe(ctx context.Context) sight {
 			time.AfterFunc(limaAfter, stopLima)
 		}
 	}()
+	agent := make(chan error, 1)
+	go func() { agent <- b.Lima.AgentAnswers(ctx, b.Record.Instance) }()
 	go func() {
 		defer close(listed)
+		if b.Lima.Peek(b.Record.Instance) == limactl.Running {
+			select {
+			case <-answered:
+			case <-time.After(limaDelay):
+			}
+			if limaCtx.Err() != nil || closed(answered) && s.guestErr == nil && <-agent == nil {
+				s.vm = b.fromFiles()
+				return
+			}
+		}
 		s.vm, s.vmErr = b.instance(limaCtx)
 		switch {
 		case s.vmErr == nil && off(s.vm):
@@ -56,9 +72,23 @@ func (b *Box) observe(ctx context.Context) sight {
 	<-answered
 	<-listed
 	if s.vmErr != nil {
-		s.vm = limactl.Instance{Name: b.Record.Instance, State: b.Lima.Peek(b.Record.Instance), Notes: b.Lima.Notes(b.Record.Instance)}
+		s.vm = b.fromFiles()
 	}
 	return s
+}
+
+// fromFiles returns the VM as its own files show it, without asking limactl.
+func (b *Box) fromFiles() limactl.Instance {
+	return limactl.Instance{Name: b.Record.Instance, State: b.Lima.Peek(b.Record.Instance), Notes: b.Lima.Notes(b.Record.Instance)}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // off tells whether nothing of a VM runs.

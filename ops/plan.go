@@ -16,6 +16,8 @@ type Step struct {
 	ID, Title string
 	Do        func(context.Context, *Progress) error
 	Undo      func(context.Context) error // nil: nothing to undo
+	// Changed, if set, reports after a failure whether the step has changed anything. If not, there is nothing to undo.
+	Changed func() bool
 	// Stays, if set, is asked before the step is undone. If it returns what the step did and what to do about it, that
 	// stays: neither the step nor those before it are undone. If it returns "", they are.
 	Stays func() string
@@ -138,7 +140,7 @@ func (p Plan) undo(ctx context.Context, s *stream, started []Step) error {
 				return nil
 			}
 		}
-		if st.Undo == nil {
+		if st.Undo == nil || st.Changed != nil && !st.Changed() {
 			continue
 		}
 		s.emit(Event{Kind: Undoing, Step: st.ID, Title: st.Title})

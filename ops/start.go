@@ -194,18 +194,21 @@ func (b *Box) restart(ctx context.Context, sink Sink) (*Run, error) {
 func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 	var steps []Step
 	if !force { // a degraded box is asked as well: its data may still be in memory
+		reached := true
 		steps = append(steps, Step{ID: "quiesce", Title: "stop the services and sync the data disk",
 			Do: func(ctx context.Context, p *Progress) error {
 				ctx, cancel := context.WithTimeout(ctx, quiesceBound)
 				defer cancel()
 				err := b.askUpgrading(ctx, protocol.VerbQuiesce, nil, &protocol.Quiesced{}, relay(p))
+				reached = !notReached(err)
 				if err != nil && !errors.Is(err, context.Canceled) {
 					return fault.New(fault.ExternalFailed, "the box could not be quiesced: %w", err).
 						Hint("hermes-box stop --force stops it without asking it")
 				}
 				return err
 			},
-			Undo: func(ctx context.Context) error { return b.ask(ctx, protocol.VerbStart, nil, nil, nil) }})
+			Changed: func() bool { return reached },
+			Undo:    func(ctx context.Context) error { return b.ask(ctx, protocol.VerbStart, nil, nil, nil) }})
 	}
 	stopped := false
 	return append(steps, Step{ID: "stop", Title: "stop the VM",

@@ -95,22 +95,22 @@ func (s *studio) play() {
 	d.Ends(patience)
 
 	s.relock("codex")
-	for _, look := range []struct {
+	for _, variant := range []struct {
 		name, theme string
 		terminal
 	}{{"-light", "light", light}, {"-dark", "dark", dark}, {"-ansi-light", "ansi", light}, {"", "ansi", dark}} {
-		d = s.open(80, 24, "HERMES_BOX_THEME="+look.theme)
+		d = s.open(80, 24, "HERMES_BOX_THEME="+variant.theme)
 		d.Shows("clock in step")
 		d.Type("jjj")
 		d.Shows("▸ codex")
-		s.shoot("dashboard"+look.name, d, look.terminal)
+		s.shoot("dashboard"+variant.name, d, variant.terminal)
 		d.Resize(120, 40)
 		d.Until("a wide frame", func(screen string) bool { return strings.Contains(screen, strings.Repeat("─", 100)) })
-		s.shoot("dashboard-120x40"+look.name, d, look.terminal)
+		s.shoot("dashboard-120x40"+variant.name, d, variant.terminal)
 		d.Resize(80, 24)
 		d.Type("v")
 		d.Shows("rebuild")
-		s.shoot("drift"+look.name, d, look.terminal)
+		s.shoot("drift"+variant.name, d, variant.terminal)
 		d.Type("q")
 		d.Ends(patience)
 	}

@@ -43,7 +43,7 @@ type Known struct {
 	Status  *ops.Status
 }
 
-// On returns the box that a config describes, on a host; locate finds the config. Every call reads everything anew, so
+// On returns the box that a config describes, on a host; locate finds the config. Every call reads everything again, so
 // that the dashboard shows what other commands and editors have changed.
 func On(h *ops.Host, locate func() (string, error)) Box { return onHost{h, locate} }
 

@@ -21,7 +21,7 @@ type checks struct {
 	cancel context.CancelFunc
 }
 
-// begin makes the checks anew; those of a run before are dropped.
+// begin runs the checks; results of an earlier run are dropped.
 func (c *checks) begin(w *worker) tea.Cmd {
 	c.end()
 	ctx, cancel := context.WithCancel(w.ctx)

@@ -28,7 +28,7 @@ func hasDrifted(c ops.ComponentStatus) bool {
 	return c.Drift != "" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
 }
 
-// lastState is the state that the box itself last told of a component, whether or not it has drifted.
+// lastState is the last state of a component that the box itself reported, whether or not it has drifted.
 func lastState(c ops.ComponentStatus) string { return or(c.Last, c.State) }
 
 // driftReason is why a component has drifted, in words; empty where the versions say it.
@@ -52,7 +52,7 @@ func versions(c ops.ComponentStatus) string {
 	return c.Applied
 }
 
-// remark is what there is to say of a component in a few words.
+// remark is a few words on a component: what the box says of it, or how long its service has been up.
 func remark(c ops.ComponentStatus) string {
 	if c.Detail != "" {
 		return widget.Clean(c.Detail)

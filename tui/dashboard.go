@@ -35,19 +35,19 @@ func (d *dashboard) view(p page, s *state, r dashboardRoom, w, h int) []string {
 	all := s.components()
 	out := r.causes
 	framed := h >= 20
-	panel, border := p.Panel, 2
+	panel, list, border := p.Panel, p.Focused().Panel, 2
 	if !framed {
-		panel, border = p.Ruled, 1
+		panel, list, border = p.Ruled, p.Focused().Ruled, 1
 	}
 	top := min(max(len(all), 6)+border, h-len(out))
 	components := p.Title.Render("components")
 	if w >= sideWidth {
 		out = append(out, widget.Beside(panel(boxTitle(p, s), boxWidth, top, gauges(p, s, boxWidth-4)),
-			panel(components, w-boxWidth, top, d.rows(p, s, w-boxWidth-4, top-border)))...)
+			list(components, w-boxWidth, top, d.rows(p, s, w-boxWidth-4, top-border)))...)
 	} else {
 		out = append(out, usageLine(p, s, w))
 		top = min(top, h-len(out)-1-len(r.next))
-		out = append(out, panel(components, w, top, d.rows(p, s, w-(border-1)*4, top-border))...)
+		out = append(out, list(components, w, top, d.rows(p, s, w-(border-1)*4, top-border))...)
 	}
 	if room := h - len(out); room >= len(r.next)+border {
 		out = append(out, panel(p.Title.Render("next"), w, len(r.next)+border, r.next)...)

@@ -12,7 +12,7 @@ import (
 // doctor is the view of all checks.
 type doctor struct{ checks checks }
 
-// openDoctor makes the checks anew: results of an earlier run say nothing of now.
+// openDoctor runs the checks, unless they are running already.
 func (m *model) openDoctor() tea.Cmd {
 	m.show(onDoctor)
 	if m.doctor.checks.working() {
@@ -44,7 +44,7 @@ func (d *doctor) view(p page, w, h int) []string {
 	if check, ok := c.selected(); ok {
 		name = check.Title
 	}
-	return append(p.Panel(title, w, top, lines), p.Panel(p.Title.Render(name), w, below, about)...)
+	return append(p.Focused().Panel(title, w, top, lines), p.Panel(p.Title.Render(name), w, below, about)...)
 }
 
 // about is all that is known of the selected check.

@@ -206,7 +206,7 @@ func (f *finder) view(p page, offers []offer, w, h int) []string {
 		return append([]string{prompt}, f.nothing(p, w)...)
 	}
 	out := []string{prompt}
-	keysW := 0 // the same whatever is typed
+	keysW := 0 // does not depend on the query
 	for _, o := range offers {
 		if !o.move || !f.palette {
 			keysW = max(keysW, ansi.StringWidth(shownKeys(o.binding))+2)
@@ -236,7 +236,7 @@ func (f *finder) view(p page, offers []offer, w, h int) []string {
 	return append(out, widget.Wrap(widget.Clean(about), w)...)
 }
 
-// instead says what to do for what this version has no action for, by the words that people look for.
+// instead says what to do where this version has no action, by the words that people search for.
 var instead = []struct{ words, text string }{
 	{"upgrade update rollback rebuild", "Not part of this version: drift (v) shows what the lock changes."},
 	{"backup restore snapshot export", "Backups are not part of this version. This copies your work out of the box: " +

@@ -31,7 +31,7 @@ const (
 	withBox  = onDashboard | onDetails | onDrift | onLogs | onDoctor
 )
 
-// binding is one action and all that is said about it: the footer, the list of keys, the palette and the README are
+// binding is one action with all its texts: the footer, the list of keys, the palette and the README are
 // made from the one table of bindings.
 type binding struct {
 	id     string

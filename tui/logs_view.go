@@ -81,7 +81,7 @@ func (l *logs) view(p page, w, h int) []string {
 		}
 		body = append(body, l.marked(ink, lines[i], w-4))
 	}
-	return append([]string{l.tabs(p, w)}, p.Panel(l.title(p, to), w, h-1, body)...)
+	return append([]string{l.tabs(p, w)}, p.Focused().Panel(l.title(p, to), w, h-1, body)...)
 }
 
 // tabs are the names of the logs.

@@ -14,7 +14,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// operation is one run of an operation, as its events have told so far, and the view of it.
+// operation is one run of an operation as far as its events tell, and its view.
 type operation struct {
 	verb     verb
 	box      string
@@ -42,7 +42,7 @@ type operation struct {
 	stop func() // cancels it; of one that is watched, ends the watching
 	feed *feed[ops.Event]
 	done chan struct{} // closed when it has ended
-	// outcomeErr may be read once done is closed; err is what Update was told.
+	// outcomeErr may be read once done is closed; err is for Update.
 	outcomeErr error
 }
 
@@ -195,7 +195,7 @@ func (o *operation) installs() bool {
 	return slices.ContainsFunc(o.steps, func(s step) bool { return s.Software })
 }
 
-// columns returns the phases to show: all where software is installed, else those that something was told of.
+// columns returns the phases to show: all where software is installed, else those with events.
 func (o *operation) columns() []string {
 	if o.installs() {
 		return phases
@@ -213,7 +213,7 @@ func (o *operation) progress() (done, all int) {
 	return done, len(o.steps)
 }
 
-// health is what the events have told of the health of a component; empty if nothing.
+// health is the state of a component by the events of its health phase; empty if there are none.
 func (o *operation) health(component string) string {
 	switch state := o.grid[component][protocol.PhaseHealth]; state {
 	case protocol.Started:

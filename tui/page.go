@@ -39,5 +39,5 @@ func (p page) scrolled(s *widget.Scroll, title string, w, h int, lines []string)
 	if len(lines) > to-from {
 		title += p.Dim.Render("  " + fromTo(from, to, len(lines)))
 	}
-	return p.Panel(title, w, h, lines[from:to])
+	return p.Focused().Panel(title, w, h, lines[from:to])
 }

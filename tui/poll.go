@@ -76,7 +76,7 @@ func (m *model) tick(t tickMsg) tea.Cmd {
 	return m.pollNow()
 }
 
-// focused notes that somebody looks: the terminal says so, or a key was pressed in it. Terminals do not always tell that
+// focused notes that somebody looks: the terminal says so, or a key was pressed in it. Terminals do not always report that
 // they have the focus again, so a key is proof enough; it acts on what the host's files say now.
 func (m *model) focused() tea.Cmd {
 	if !m.poll.blurred {
@@ -101,7 +101,7 @@ func readKnown(b Box) Known {
 	return k
 }
 
-// ask asks the box itself, unless nobody looks, the last question is still open, or an operation tells anyway.
+// ask asks the box itself, unless nobody looks, the last question is still open, or an operation is under way, whose events tell.
 func (m *model) ask() tea.Cmd {
 	if m.poll.blurred || m.asking || m.own != nil || !m.known.Exists {
 		return nil

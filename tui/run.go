@@ -35,7 +35,7 @@ func (m *model) begin(v verb) tea.Cmd {
 	return tea.Batch(o.listen(), o.startPulse(m.worker))
 }
 
-// guarded makes a panic an error: the terminal must be restored whatever happens.
+// guarded makes a panic an error, so that the terminal is restored.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -60,7 +60,7 @@ func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 	return m.finished(o, b.err)
 }
 
-// finished tells how an operation ended, wherever the person is, and asks the box anew.
+// finished shows how an operation ended, in whichever view the person is, and asks the box.
 func (m *model) finished(o *operation, err error) tea.Cmd {
 	o.finish(err, m.now())
 	m.own, m.note = nil, ""
@@ -72,7 +72,7 @@ func (m *model) finished(o *operation, err error) tea.Cmd {
 	case o.ending() == "failed":
 		f := &failure{err: err, what: o.verb.name, output: o.output}
 		m.lastFailure = f
-		if m.view != onOperation { // else it is told there
+		if m.view != onOperation { // else it is shown there
 			m.fail(f)
 		}
 	case m.view != onOperation:

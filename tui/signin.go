@@ -18,7 +18,7 @@ func (m *model) signIn(step string) tea.Cmd {
 	return tea.Exec(w, func(err error) tea.Msg { return signedInMsg{err} })
 }
 
-// signedIn redraws the dashboard and asks the box. A status is all there is to say: the sign-in has shown its errors.
+// signedIn redraws the dashboard and asks the box. The sign-in has shown its errors itself.
 func (m *model) signedIn(msg signedInMsg) tea.Cmd {
 	var exit *exec.ExitError
 	switch {

@@ -26,7 +26,7 @@ import (
 type Options struct {
 	In     *os.File
 	Out    *os.File
-	Errors io.Writer              // for what is said after the dashboard has ended
+	Errors io.Writer              // written to after the dashboard has ended
 	Color  string                 // auto, always or never
 	Theme  string                 // one of widget.Themes; empty: the first
 	ASCII  bool                   // draw in ASCII only
@@ -34,7 +34,7 @@ type Options struct {
 	Create bool                   // begin with creating the box, where there is none
 	Browse func(url string) error // opens an address in a browser; nil: there is none
 	// SignIn runs the sign-in on this terminal, or the one step that is named. Its error is a *exec.ExitError where it has
-	// said itself what is wrong. nil: it is not available.
+	// shown itself what is wrong. nil: it is not available.
 	SignIn func(ctx context.Context, step string) error
 	// Typed rewrites the commands in a text so that they can be pasted here; nil: they can be as they are.
 	Typed func(string) string

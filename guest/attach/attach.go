@@ -1,5 +1,5 @@
-// Package attach puts the terminal of a login into tmux session main, or into one command. It starts no process that it
-// does not become, but where a terminal is taught or the tmux server started.
+// Package attach connects the terminal of a login to tmux session main, or to one command. It execs that program and starts
+// no other, except to compile a terminfo entry or to start the tmux server.
 package attach
 
 import (
@@ -12,10 +12,10 @@ import (
 	"syscall"
 )
 
-// entryFlag gives the terminfo source of the host's terminal, in base64.
+// entryFlag is the flag with the terminfo source of the host's terminal, in base64.
 const entryFlag = "--terminfo="
 
-// Main becomes tmux, or the command behind "--", and does not return if that works. Otherwise it returns an exit status.
+// Main execs tmux, or the command after "--". It returns only if that fails, with an exit status.
 func Main(args []string) int {
 	entry := ""
 	if len(args) > 0 && strings.HasPrefix(args[0], entryFlag) {
@@ -36,8 +36,8 @@ func Main(args []string) int {
 	return mainSession.attach()
 }
 
-// setTerminal makes sure that TERM is a terminal the box knows: it compiles the entry the host sent, and where that does
-// not help falls back to xterm-256color and says so.
+// setTerminal makes sure that the box knows the terminal in TERM. If necessary it compiles the entry that the host sent. If
+// that fails, it sets xterm-256color and prints a note.
 func setTerminal(entry string) {
 	name := os.Getenv("TERM")
 	if name == "" || known(name) {
@@ -54,7 +54,7 @@ func setTerminal(entry string) {
 	os.Setenv("TERM", "xterm-256color")
 }
 
-// become replaces this process by a program. It returns only if that fails, with the status that shells use.
+// become execs a program. It returns only if that fails, with the status that shells use.
 func become(name string, args ...string) int {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// systemTerminfo are the directories that ncurses looks into after the user's own.
+// systemTerminfo are the directories that ncurses searches after the user's own.
 var systemTerminfo = []string{"/etc/terminfo", "/lib/terminfo", "/usr/lib/terminfo", "/usr/share/terminfo"}
 
-// known reports whether a terminal has a compiled entry where ncurses looks for one.
+// known reports whether ncurses finds a compiled entry for a terminal.
 func known(name string) bool {
 	if name == "" || strings.ContainsAny(name, "/\x00") || name == "." || name == ".." {
 		return false
@@ -21,7 +21,7 @@ func known(name string) bool {
 		if dir == "" {
 			continue
 		}
-		for _, sub := range []string{name[:1], fmt.Sprintf("%x", name[0])} { // the second on file systems that ignore case
+		for _, sub := range []string{name[:1], fmt.Sprintf("%x", name[0])} { // the second form is for file systems that ignore case
 			if st, err := os.Stat(filepath.Join(dir, sub, name)); err == nil && st.Mode().IsRegular() {
 				return true
 			}

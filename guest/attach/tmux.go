@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// session is a tmux session and what it depends on.
+// session is a tmux session.
 type session struct {
-	workspace string // where it begins, and where the data disk is mounted
+	workspace string // its first directory, a mount of the data disk
 	mounts    string // the mount table
 }
 
 // mainSession is the session of every box.
 var mainSession = session{workspace: "/workspace", mounts: "/proc/self/mountinfo"}
 
-// attach becomes a tmux that attaches to session main, and makes it first where there is none. Inside tmux it switches the
-// client to it.
+// attach execs a tmux that attaches to session main, and creates the session if there is none. Inside tmux it switches the
+// client to the session.
 func (s session) attach() int {
 	if os.Getenv("TMUX") != "" {
 		if exec.Command("tmux", "has-session", "-t", "=main").Run() != nil {
@@ -38,17 +38,17 @@ func (s session) attach() int {
 	return become("tmux", args...)
 }
 
-// start makes the session with a server of its own where there is none. In a scope of the user's own manager the server
-// outlives this login whatever logind is told to do.
+// start creates the session, and the tmux server if there is none. In a scope of the user's service manager the server
+// outlives this login, whatever logind is configured to do.
 func (s session) start() {
 	create := []string{"tmux", "new-session", "-d", "-s", "main", "-c", s.dir()}
 	scope := append([]string{"--user", "--scope", "--quiet", "--collect", "--"}, create...)
 	if exec.Command("systemd-run", scope...).Run() != nil {
-		_ = exec.Command(create[0], create[1:]...).Run() // another login may have been faster
+		_ = exec.Command(create[0], create[1:]...).Run() // another login may have created it
 	}
 }
 
-// dir returns where the session begins.
+// dir returns the first directory of the session.
 func (s session) dir() string {
 	if unix.Access(s.workspace, unix.W_OK) == nil {
 		return s.workspace
@@ -56,8 +56,8 @@ func (s session) dir() string {
 	return os.Getenv("HOME")
 }
 
-// bar returns the tmux commands that set the status bar. Without the data disk all that is written is lost with the root
-// disk: the bar says so for as long as it is so.
+// bar returns the tmux commands that set the status bar. Without the data disk everything written is on the root disk and
+// lost with it: the bar says so.
 func (s session) bar() []string {
 	if mounted(s.mounts, s.workspace) {
 		return strings.Fields("set-option -q -u -t =main: status-style ; set-option -q -u -t =main: status-left")

@@ -29,7 +29,7 @@ const (
 const grace = 2 * time.Second
 
 // Command runs a command to its end and returns its exit status, 128+n if signal n ended it. It also waits until
-// everything that holds the command's output open has ended, as ssh does. A command that cannot be run says why on
+// no process has the command's output open any more, as ssh does. A command that cannot be run says why on
 // stderr. If ctx ends, the command, its process group and its descendants get SIGHUP and, two seconds later, SIGKILL.
 func Command(ctx context.Context, c protocol.Command, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	fail := func(status int, format string, args ...any) int {
@@ -64,7 +64,7 @@ func Command(ctx context.Context, c protocol.Command, stdin io.Reader, stdout, s
 		}
 		return fail(notFound, "%s: command not found", args[0])
 	}
-	runtime.LockOSThread() // the kernel ends the command with the thread that started it
+	runtime.LockOSThread() // the kernel kills the command when the thread that started it ends
 	cmd := exec.Cmd{Path: path, Args: args, SysProcAttr: attributes()}
 	wait, err := start(&cmd, stdin, stdout, stderr)
 	if err != nil {
@@ -90,7 +90,7 @@ func Command(ctx context.Context, c protocol.Command, stdin io.Reader, stdout, s
 // find looks a program up in PATH, unless its name is a path.
 func find(name string) (string, error) {
 	if strings.Contains(name, "/") {
-		return name, nil // whether it is there, the kernel tells
+		return name, nil // the kernel reports if it does not exist
 	}
 	path, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrDot) {
@@ -99,8 +99,8 @@ func find(name string) (string, error) {
 	return path, err
 }
 
-// start starts a command on pipes of its own. wait returns its exit status once its output has come to an end, or once
-// the command has been ended because ctx was.
+// start starts a command on pipes. wait returns its exit status when its output has ended, or when the command was ended
+// because ctx has ended.
 func start(cmd *exec.Cmd, stdin io.Reader, stdout, stderr io.Writer) (wait func(context.Context) int, err error) {
 	in, feed, err1 := os.Pipe()
 	out, outEnd, err2 := os.Pipe()
@@ -116,15 +116,15 @@ func start(cmd *exec.Cmd, stdin io.Reader, stdout, stderr io.Writer) (wait func(
 	if err != nil {
 		return nil, err
 	}
-	go func() { // ends with this process where there is nothing more to read
-		_, _ = io.Copy(feed, stdin) // an error means that the command reads no more
+	go func() { // may block in a Read until this process ends
+		_, _ = io.Copy(feed, stdin) // an error means that the command does not read any more
 		feed.Close()
 	}()
 	var output sync.WaitGroup
 	output.Go(func() { _, _ = io.Copy(stdout, out) })
 	output.Go(func() { _, _ = io.Copy(stderr, diag) })
 	return func(ctx context.Context) int {
-		_ = cmd.Wait() // the state says it all
+		_ = cmd.Wait() // see ProcessState
 		ended := make(chan struct{})
 		go func() { output.Wait(); close(ended) }()
 		select {

@@ -13,8 +13,8 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// descendants returns the children of a process, their children and so on. A process group misses what a shell with job
-// control has started.
+// descendants returns the children of a process, their children and so on. A shell with job control starts them in process
+// groups of their own.
 func descendants(pid int) (all []int) {
 	children := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -23,7 +23,7 @@ func descendants(pid int) (all []int) {
 		if err != nil {
 			continue
 		}
-		// "pid (name) state ppid ...", and the name may hold anything
+		// "pid (name) state ppid ...", and the name may contain anything
 		_, rest, _ := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ")
 		fields := strings.Fields(rest)
 		if len(fields) < 2 {

@@ -15,8 +15,8 @@ import (
 // heartbeat is the time between two signs of life.
 const heartbeat = 5 * time.Second
 
-// channel answers one Call over frames. The host keeps stdin open until it has the end of the answer, so that a stdin
-// that ends earlier means that the host is gone.
+// channel answers one Call over frames. The host keeps stdin open until it has read the last frame. If stdin ends earlier,
+// the host is gone.
 func (h Helper) channel(ctx context.Context, mark string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if _, err := io.WriteString(stdout, frame.Opening(mark, protocol.Version)); err != nil {
 		return 1
@@ -46,7 +46,7 @@ func (h Helper) channel(ctx context.Context, mark string, stdin io.Reader, stdou
 	return h.do(ctx, ask.Verb, v, input{request: bytes.NewReader(ask.Request), stdin: in, stdout: w.Stream(frame.Stdout)}, frames{w}, stderr)
 }
 
-// request reads the first frame. Where that is none, the host has changed its mind, or is refused.
+// request reads the first frame. ok is false if there is none, or if it is not a valid request.
 func request(r *frame.Reader, a answer) (ask protocol.Call, ok bool) {
 	kind, payload, err := r.Next()
 	if err != nil {
@@ -63,7 +63,7 @@ func request(r *frame.Reader, a answer) (ask protocol.Call, ok bool) {
 	return ask, err == nil
 }
 
-// receive writes the bytes of stdin to feed. After their end it goes on reading, and returns when the host is gone.
+// receive writes the bytes of stdin to feed. After the end of stdin it goes on reading, and returns when the host is gone.
 func receive(r *frame.Reader, feed *io.PipeWriter) error {
 	for {
 		kind, payload, err := r.Next()
@@ -72,7 +72,7 @@ func receive(r *frame.Reader, feed *io.PipeWriter) error {
 		}
 		switch kind {
 		case frame.Stdin:
-			_, _ = feed.Write(payload) // an error means that the verb reads no more
+			_, _ = feed.Write(payload) // an error means that the verb does not read any more
 		case frame.End:
 			feed.Close()
 		default:
@@ -81,7 +81,7 @@ func receive(r *frame.Reader, feed *io.PipeWriter) error {
 	}
 }
 
-// beat sends signs of life until ctx ends. One that cannot be sent means that the host is gone.
+// beat sends signs of life until ctx ends. If one cannot be sent, the host is gone.
 func beat(ctx context.Context, w *frame.Writer, gone func()) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()

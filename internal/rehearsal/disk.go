@@ -28,7 +28,7 @@ func inspectDisk(home, name string) (diskInfo, error) {
 		return d, err
 	}
 	d.Size = st.Size()
-	// Whatever was asked for, it is qcow2 where qemu-img is installed.
+	// It is qcow2 if qemu-img is installed, whatever was asked for.
 	if _, err := exec.LookPath("qemu-img"); err == nil {
 		d.Format = "qcow2"
 	}

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// upMark is the line by which the driver tells that somebody can log in; the others are of its console.
+// upMark is the line that says that logins are possible; the other lines are the console.
 const upMark = "\x00up"
 
-// driver is the machine: it is there until it is told to shut down or killed, or its directory is gone.
+// driver is the process of a VM. It runs until it is told to shut down, or its directory is gone.
 func driver(home string, args []string) int {
 	set, _ := flags(args, "pidfile")
 	pidfile := set["pidfile"]
@@ -58,8 +58,8 @@ func driver(home string, args []string) int {
 	return 0
 }
 
-// reformat is what Lima's boot script does with a disk that it is to format: it looks for it by its label, of which
-// ext4 keeps 16 bytes, and makes it anew where it does not find it (lima #5407).
+// reformat does what Lima's boot script does with a disk that it has to format: it looks for its label, of which ext4 keeps
+// 16 bytes, and formats the disk again if it does not find it (lima #5407).
 func reformat(home, name string) {
 	if len("lima-"+name) > 16 {
 		dir := diskDir(home, name)
@@ -67,7 +67,7 @@ func reformat(home, name string) {
 	}
 }
 
-// machine is what the instance's guest runs on.
+// machine returns the hardware of the instance's guest.
 func (in *instance) machine(home string) Machine {
 	m := Machine{Dir: GuestDir(home, in.Name), Memory: in.Memory}
 	for _, name := range in.disks {
@@ -79,7 +79,7 @@ func (in *instance) machine(home string) Machine {
 	return m
 }
 
-// writePID writes our pid; a reader never sees half of it.
+// writePID writes our pid. A reader never sees a part of it.
 func writePID(path string) error {
 	if err := os.WriteFile(path+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Trap 1: where Lima is to format, a label that ext4 cannot hold costs all data at every boot.
+// If Lima formats the disk, a label that is too long for ext4 loses all data at each boot.
 func TestReformat(t *testing.T) {
 	for name, kept := range map[string]bool{"demo-data": true, "elevenchars": true, "twelve-chars": false, "a-box-of-a-long-name-data": false} {
 		home := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// forward is what Lima tells of a port.
+// forward is a port in Lima's events.
 type forward struct {
 	Type     string `json:"type"` // forwarding, stopping
 	Protocol string `json:"protocol"`
@@ -27,8 +27,8 @@ type rule struct {
 	Ignore    bool   `yaml:"ignore"`
 }
 
-// forwardPorts opens a port of the host whenever the guest listens on the one it is for, until ctx ends. One that is
-// taken is only logged, and said to be forwarded all the same, as Lima does.
+// forwardPorts opens a port of the host while the guest listens on the matching one, until ctx ends. As in Lima, a port that
+// is taken is only logged, and reported as forwarded all the same.
 func forwardPorts(ctx context.Context, home string, in *instance) {
 	guest := in.machine(home)
 	open := map[int]net.Listener{}
@@ -37,7 +37,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 			l.Close()
 		}
 	}()
-	seen := map[int]time.Time{} // the sockets that have been acted on
+	seen := map[int]time.Time{} // sockets that were handled already
 	moved := time.Now()
 	for {
 		for _, r := range in.forwards {
@@ -50,7 +50,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 				made = time.Time{}
 			}
 			told := forward{"forwarding", "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.GuestPort)), net.JoinHostPort(r.HostIP, strconv.Itoa(r.HostPort))}
-			if !made.Equal(seen[r.GuestPort]) && !seen[r.GuestPort].IsZero() { // closed, if only for a moment
+			if !made.Equal(seen[r.GuestPort]) && !seen[r.GuestPort].IsZero() { // closed, perhaps only for a moment
 				if l := open[r.GuestPort]; l != nil {
 					l.Close()
 					delete(open, r.GuestPort)
@@ -84,7 +84,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 	}
 }
 
-// madeAt is when a guest began to listen on a socket; zero if it does not.
+// madeAt returns when a guest began to listen on a socket; zero if it does not.
 func madeAt(socket string) time.Time {
 	info, err := os.Lstat(socket)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -36,7 +37,7 @@ type line struct {
 	LogLine string `json:"logLine"`
 }
 
-// reported is what the host agent tells of itself. Every event holds all of it, and what has just happened.
+// reported is the state in the host agent's events. Each event has the complete state and what has just happened.
 var reported struct {
 	sync.Mutex
 	status
@@ -52,7 +53,7 @@ func emit(change func(*status)) {
 
 func exiting(s *status) { s.Running, s.Exiting = false, true }
 
-// lastEvent is the last whole event of a log.
+// lastEvent returns the last complete event of a log.
 func lastEvent(path string) event {
 	data, _ := os.ReadFile(path)
 	var last event
@@ -65,7 +66,7 @@ func lastEvent(path string) event {
 	return last
 }
 
-// sshConfig is what Lima writes for ssh -F, as far as it matters.
+// sshConfig is the part that matters of what Lima writes for ssh -F.
 const sshConfig = `Host %s
   User agent
   ControlMaster auto
@@ -75,7 +76,7 @@ const sshConfig = `Host %s
   Port 60022
 `
 
-// hostagent stands behind one running instance.
+// hostagent is the process of one running instance.
 func hostagent(home string, args []string) int {
 	asJSON = true
 	set, rest := flags(args, "pidfile", "socket")
@@ -95,13 +96,13 @@ func hostagent(home string, args []string) int {
 	}
 	defer os.Remove(set["pidfile"])
 	wait(home, HoldAgent)
-	_ = os.Remove(set["socket"]) // of one that was killed
+	_ = os.Remove(set["socket"]) // left of one that was killed
 	listener, err := net.Listen("unix", set["socket"])
 	if err != nil {
 		return fatal("%v", err)
 	}
 	defer listener.Close()
-	go greet(listener)
+	go greet(home, listener)
 	for _, name := range in.disks {
 		if err := lock(home, name, in); err != nil {
 			say("error", "could not attach disk `%s`: %v", name, err)
@@ -198,25 +199,24 @@ func hostagent(home string, args []string) int {
 	}
 }
 
-// greet answers whoever wants to know whether the host agent is there.
-func greet(l net.Listener) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
+// greet answers requests on the host agent's socket, unless it is Broken.
+func greet(home string, l net.Listener) {
+	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if has(home, Broken) {
+			panic(http.ErrAbortHandler)
 		}
-		conn.Close()
-	}
+		fmt.Fprintln(w, `{"sshLocalPort":60022}`)
+	}))
 }
 
-// closing is how long a host agent takes to go once its VM is gone: whoever kills both, one after the other, finds it
-// still there.
+// closing is the time that a host agent takes to end after its VM has ended: a test that kills both, one after the other,
+// finds it still running.
 const closing = 300 * time.Millisecond
 
-// shutdownLimit is how long a guest has to shut down under qemu.
+// shutdownLimit is the time that a guest has to shut down under qemu.
 const shutdownLimit = 3 * time.Minute
 
-// watch passes the console on as events, and closes up when the guest is.
+// watch reports the lines of the console as events, and ends with the guest.
 func watch(console io.Reader, up chan<- struct{}) {
 	for lines := bufio.NewScanner(console); lines.Scan(); {
 		if lines.Text() == upMark {
@@ -229,7 +229,7 @@ func watch(console io.Reader, up chan<- struct{}) {
 	}
 }
 
-// lock takes a disk for an instance; one that it holds already, from before a crash, it takes again.
+// lock locks a disk for an instance. A lock of its own, from before a crash, is taken again.
 func lock(home, name string, in *instance) error {
 	link := filepath.Join(diskDir(home, name), "in_use_by")
 	if has(home, StaleLock) {

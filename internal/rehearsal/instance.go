@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// instance is what limactl list shows.
+// instance is what limactl list prints.
 type instance struct {
 	Name            string     `json:"name"`
 	Hostname        string     `json:"hostname"`
@@ -37,7 +37,7 @@ type instance struct {
 	forwards []rule
 }
 
-// load looks at an instance as store.Inspect does: the only error is that it has no lima.yaml.
+// load reads an instance as store.Inspect in Lima does. The only error is a missing lima.yaml.
 func load(home, name string) (*instance, error) {
 	dir := filepath.Join(home, name)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -106,8 +106,8 @@ func (in *instance) fail(format string, args ...any) {
 	in.Errors = append(in.Errors, struct{}{})
 }
 
-// readPID reads a pid file; one of a dead process is removed, one of any other process is believed, also of one that is
-// dead and that nobody has reaped.
+// readPID reads a pid file as Lima does. It removes the file of a dead process, and believes any other, even that of a
+// zombie.
 func readPID(path string) int {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -157,7 +157,7 @@ func start(home string, args []string) int {
 	}
 	agent := &exec.Cmd{Path: exe, Stdout: stdout, Stderr: stderr, Dir: "/",
 		Args: []string{"limactl", "hostagent", "--pidfile", filepath.Join(in.Dir, "ha.pid"), "--socket", filepath.Join(in.Dir, "ha.sock"), in.Name},
-		// As Lima does: a group of its own, and no session.
+		// As Lima does: in a process group of its own, but not in a session.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
 	if err := agent.Start(); err != nil {
 		return fatal("%v", err)
@@ -216,7 +216,7 @@ func stop(home string, args []string) int {
 	}
 }
 
-// stopForcibly kills what the pid files say, and unlocks every disk the instance names, whoever holds it.
+// stopForcibly kills the pids in the pid files, and unlocks every disk that the instance names, whoever holds it.
 func stopForcibly(home string, in *instance) {
 	for _, pid := range []int{in.DriverPID, in.HostAgentPID} {
 		if pid > 0 {
@@ -254,7 +254,7 @@ func remove(home string, args []string) int {
 		}
 		say("info", "Deleted `%s` (`%s`)", name, in.Dir)
 	}
-	// Reconciling networks loads every instance, and fails for a directory that is none.
+	// Lima loads every instance for its networks, and fails if a directory is not an instance.
 	for _, name := range instances(home) {
 		if _, err := load(home, name); err != nil {
 			return fatal("%v", err)
@@ -263,8 +263,8 @@ func remove(home string, args []string) int {
 	return 0
 }
 
-// removeAll removes a directory, also one that is still written to: what runs in a guest ends with its machine, and here
-// a moment later.
+// removeAll removes a directory, even one that is still written to: programs in a guest end with its VM, and here a moment
+// later.
 func removeAll(dir string) (err error) {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {
@@ -274,7 +274,7 @@ func removeAll(dir string) (err error) {
 	return err
 }
 
-// bytes reads a size as Lima does.
+// bytes parses a size as Lima does.
 func bytes(s string) int64 {
 	number := strings.TrimRight(s, "KMGiB")
 	n, _ := strconv.ParseInt(number, 10, 64)

@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Version is the Lima that is stood in for.
+// Version is the version of Lima that the stand-in behaves as.
 const Version = "2.1.3"
 
 func limactl(home string, args []string) int {
@@ -96,7 +96,7 @@ func create(home string, args []string) int {
 	if err := os.WriteFile(filepath.Join(dir, "lima.yaml"), data, 0o644); err != nil {
 		return fatal("%v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "disk"), nil, 0o644); err != nil { // what is on it is in GuestDir
+	if err := os.WriteFile(filepath.Join(dir, "disk"), nil, 0o644); err != nil { // its content is in GuestDir
 		return fatal("%v", err)
 	}
 	if err := os.MkdirAll(GuestDir(home, name), 0o700); err != nil {
@@ -152,7 +152,7 @@ func list(home string, args []string) int {
 		if err != nil {
 			return fatal("%v", err)
 		}
-		// Only a Go template is not read line by line.
+		// Any format but a Go template is read line by line.
 		if set["format"] != "{{json .}}" && len(line) > 64<<10 {
 			return fatal("bufio.Scanner: token too long")
 		}
@@ -190,7 +190,7 @@ func parse(data []byte) (config, error) {
 	return c, nil
 }
 
-// instances are the directories that Lima takes for instances.
+// instances returns the directories that Lima takes for instances.
 func instances(home string) []string {
 	entries, _ := os.ReadDir(home)
 	var names []string

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// PaceVariable is a factor for the time that things take: 1 is slow enough to watch, 0 or nothing is none at all.
+// PaceVariable names the variable with the factor for pauses: 1 is slow enough to watch; 0 or empty is without pauses.
 const PaceVariable = "HERMES_BOX_DEMO_PACE"
 
-// Pause takes as long as something usually does, by the pace of this process. It returns early when ctx ends.
+// Pause waits for the usual time times the pace of this process. It returns early when ctx ends.
 func Pause(ctx context.Context, usual time.Duration) {
 	factor, err := strconv.ParseFloat(os.Getenv(PaceVariable), 64)
 	if err != nil || factor <= 0 {
@@ -23,8 +23,8 @@ func Pause(ctx context.Context, usual time.Duration) {
 	}
 }
 
-// often is how long to wait until one looks again whether something has moved: not long when it just has, and with next
-// to no work for the processor when nothing does.
+// often returns the interval for polling something that last changed at moved: short after a change, long enough to cost
+// hardly any CPU time when nothing changes.
 func often(moved time.Time) time.Duration {
 	if time.Since(moved) < 10*time.Second {
 		return 20 * time.Millisecond
@@ -32,10 +32,10 @@ func often(moved time.Time) time.Duration {
 	return 250 * time.Millisecond
 }
 
-// wire is a reader at the speed of a connection to a guest.
+// wire limits a reader to the speed of a connection to a guest.
 type wire struct{ io.Reader }
 
-// perChunk is how long 32 KiB are under way.
+// perChunk is the time that 32 KiB take.
 const perChunk = 16 * time.Millisecond
 
 func (w wire) Read(p []byte) (int, error) {

@@ -1,11 +1,10 @@
-// Package rehearsal is a stand-in for limactl and ssh over plain directories. It makes no VM: an instance is a
-// directory, a host agent that reports events and forwards ports, and a driver process that stands for the machine; a
-// command run "inside" runs in a directory of the host. What is in that directory is a Guest's business: without one
-// it is plain. What the stand-in does beyond that, it does as Lima 2.1.3 does, above all where that bites. The same
-// conformance test runs against it and against the real limactl.
+// Package rehearsal is a stand-in for limactl and ssh that works on plain directories. It makes no VM: an instance is a
+// directory, a host agent that reports events and forwards ports, and a driver process in place of the VM. A command that
+// is run "inside" runs in a directory of the host, which a Guest fills; without a Guest it is empty. In everything else the
+// stand-in behaves as Lima 2.1.3, including its bugs. The same conformance test runs against it and the real limactl.
 //
-// The programs are the running executable under another name: Install links them, and Main, called first thing in
-// main or TestMain, becomes them. All state is in the LIMA_HOME, so that any number of processes share it.
+// The programs are the running executable under another name: Install links them, and Main, called first in main or
+// TestMain, runs them. All state is in the LIMA_HOME, so that any number of processes can share it.
 package rehearsal
 
 import (
@@ -23,42 +22,42 @@ import (
 
 // Guest is what runs inside a machine.
 type Guest interface {
-	// Boot runs the machine until ctx ends: it shows its console, calls ready once somebody can log in, and shuts down.
+	// Boot runs the machine until ctx ends. It writes to the console, calls ready when logins are possible, and shuts down.
 	Boot(ctx context.Context, m Machine, console io.Writer, ready func()) error
-	// Login is a command on the machine, or a shell where it is empty, not started and with no streams yet. term is the
-	// kind of its terminal, empty without one.
+	// Login returns a command on the machine, or a shell if command is empty. It is not started and has no streams yet. term
+	// is the type of its terminal, empty if it has none.
 	Login(m Machine, command, term string) *exec.Cmd
 }
 
-// Machine is what a guest gets to run on.
+// Machine is the hardware of a guest.
 type Machine struct {
-	Dir    string // stands for the root disk; it goes with the instance
+	Dir    string // the root disk; it is deleted with the instance
 	Memory int64  // bytes
 	Disks  []Disk // beside the root disk, in order: vdb, vdc, ...
 }
 
-// Disk is a directory that stands for what is on a disk; it stays until the disk is deleted.
+// Disk is a directory with the content of a disk. It exists until the disk is deleted.
 type Disk struct {
 	Dir  string
 	Size int64 // bytes
 }
 
-// Socket is where a guest listens for what comes to a port of its loopback.
+// Socket returns the socket on which a guest listens in place of a port of its loopback.
 func (m Machine) Socket(port int) string {
 	return filepath.Join(filepath.Dir(m.Dir), strconv.Itoa(port)+".sock")
 }
 
-// inside is what this process's instances run, or nil.
+// inside is the guest of the instances of this process; nil if they have none.
 var inside Guest
 
-// Install makes links called limactl and ssh to the running executable in dir. What is there of that name already is
-// replaced if it is such a link, and an error if it is not.
+// Install links limactl and ssh in dir to the running executable. It replaces other links of these names; any other file is
+// an error.
 func Install(dir string) (limactl, ssh string, err error) {
 	limactl, ssh = filepath.Join(dir, "limactl"), filepath.Join(dir, "ssh")
 	return limactl, ssh, Link(dir, "limactl", "ssh")
 }
 
-// Link makes links of these names to the running executable in dir.
+// Link links these names in dir to the running executable.
 func Link(dir string, names ...string) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -81,8 +80,8 @@ func Link(dir string, names ...string) error {
 	return nil
 }
 
-// Main becomes limactl or ssh, and does not return, if this process was started under one of these names. Its
-// instances are plain directories.
+// Main runs limactl or ssh, and does not return, if this process was started under one of these names. Its instances are
+// plain directories.
 func Main() { MainWith(nil) }
 
 // MainWith is Main with a guest in every instance.
@@ -100,13 +99,13 @@ func MainWith(guest Guest) {
 	os.Exit(run(os.Getenv("LIMA_HOME"), os.Args[1:]))
 }
 
-// GuestDir is the directory that stands for an instance's root disk.
+// GuestDir returns the directory with the content of an instance's root disk.
 func GuestDir(home, instance string) string { return filepath.Join(home, instance, "guest") }
 
-// asJSON is how the host agent logs, whose stderr is a file.
+// asJSON selects JSON for log lines, as the host agent uses.
 var asJSON bool
 
-// say prints as logrus does.
+// say logs a line in the format of logrus.
 func say(level, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if asJSON {
@@ -122,7 +121,7 @@ func fatal(format string, args ...any) int {
 	return 1
 }
 
-// flags splits arguments into flags, --a=b and --a b for those named in valued, and the rest.
+// flags splits arguments into flags and the rest. A flag is --a=b, or --a b if it is named in valued.
 func flags(args []string, valued ...string) (map[string]string, []string) {
 	set, rest := map[string]string{}, []string{}
 	for i := 0; i < len(args); i++ {

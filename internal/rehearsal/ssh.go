@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ssh runs a command "inside": in the instance's guest directory, in a session of its own and behind pipes, as sshd
-// does. It ends with the command's status, or with 255 where it cannot connect.
+// ssh runs a command "inside": in the instance's guest directory, in a session of its own and on pipes, as sshd does. It
+// returns the command's status, or 255 if it cannot connect.
 func ssh(home string, args []string) int {
 	var config, control, forward, host string
 	tty := false
@@ -70,7 +70,7 @@ func ssh(home string, args []string) int {
 		return 255
 	}
 	if has(home, StaleMaster) && options["ControlPath"] != "none" {
-		for { // the master is there, and what it is connected to is not
+		for { // the master runs, but its connection is dead
 			time.Sleep(time.Hour)
 		}
 	}
@@ -88,7 +88,7 @@ func ssh(home string, args []string) int {
 	return runInside(home, in, command)
 }
 
-// whenGone calls do when the machine that a connection leads to is no more.
+// whenGone calls do when the VM that a connection leads to is gone.
 func (in *instance) whenGone(do func()) {
 	go func() {
 		for exists(in.Dir) && syscall.Kill(in.DriverPID, 0) == nil {
@@ -98,7 +98,7 @@ func (in *instance) whenGone(do func()) {
 	}()
 }
 
-// login is a command inside, or a shell.
+// login returns a command that runs inside, or a shell.
 func login(home string, in *instance, command, term string) *exec.Cmd {
 	if inside != nil {
 		return inside.Login(in.machine(home), command, term)
@@ -134,7 +134,7 @@ func runInside(home string, in *instance, command string) int {
 		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
 		os.Exit(255)
 	})
-	// Reaped at once, as sshd does, though what it has started may hold its streams open.
+	// Reaped at once, as sshd does, although its children may keep its streams open.
 	ended := make(chan *os.ProcessState, 1)
 	go func() {
 		state, _ := shell.Process.Wait()
@@ -154,7 +154,7 @@ func runInside(home string, in *instance, command string) int {
 	relay := func(w io.Writer, r io.Reader) {
 		_, err := io.Copy(w, r)
 		if err != nil {
-			os.Exit(255) // nobody is there to read: the connection goes
+			os.Exit(255) // nobody reads any more: the connection ends
 		}
 		streams <- err
 	}

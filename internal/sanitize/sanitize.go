@@ -1,5 +1,5 @@
-// Package sanitize makes safe to show what others have written: programs in the box, ssh, Lima. Such a text may hold
-// anything, and a terminal does what it reads.
+// Package sanitize makes text from other programs safe to show. What a program in the box, ssh or Lima prints may contain
+// anything, and a terminal obeys escape sequences.
 package sanitize
 
 import (
@@ -10,12 +10,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Text takes out of a text whatever a terminal would act on, or a person could not see: escape sequences, control
-// characters, and what has no width or turns the direction of what stands beside it. Line ends and tabs stay; bytes that
-// are no UTF-8 become U+FFFD.
+// Text removes what a terminal would obey and what a person cannot see: escape sequences, control characters, characters
+// without width and those that change the direction of text. It keeps line ends and tabs. Bytes that are not UTF-8 become
+// U+FFFD.
 func Text(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r > '~' }) {
-		return s // as nearly all is: a flood of it is looked through quickly
+		return s // the usual case, kept fast for large outputs
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -28,7 +28,7 @@ func Text(s string) string {
 	}, ansi.Strip(strings.ToValidUTF8(s, "\ufffd")))
 }
 
-// LastLines returns the last n lines of Text(s), without the line ends behind them.
+// LastLines returns the last n lines of Text(s), without trailing line ends.
 func LastLines(s string, n int) string {
 	lines := strings.Split(strings.TrimRight(Text(s), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Restored checks that the terminal is as it was found: its settings, no alternate screen, no mouse, no focus reports,
-// no bracketed paste, a cursor.
+// Restored checks that the program has restored the terminal: its settings, no alternate screen, no mouse, no focus
+// reports, no bracketed paste, a visible cursor.
 func (t *Terminal) Restored() {
 	t.t.Helper()
 	if now, err := t.settings(); err != nil || *now != *t.found {
@@ -24,14 +24,14 @@ func (t *Terminal) Restored() {
 		t.t.Error("the cursor is left hidden")
 	}
 	out := t.raw.String()
-	for on, off := range map[string]string{"\x1b[>1u": "\x1b[<1u", "\x1b[>4;2m": "\x1b[>4m"} { // two ways to ask for more keys
+	for on, off := range map[string]string{"\x1b[>1u": "\x1b[<1u", "\x1b[>4;2m": "\x1b[>4m"} { // the two extended key protocols
 		if strings.LastIndex(out, off) < strings.LastIndex(out, on) {
 			t.t.Errorf("%q is not taken back", on)
 		}
 	}
 }
 
-// settings are those of the terminal, also when the program has ended: both ends of a pty have the same.
+// settings returns the modes of the terminal, even after the program has ended: both ends of a pty have the same.
 func (t *Terminal) settings() (now *term.State, err error) {
 	err = t.control(func(fd int) error {
 		now, err = term.GetState(fd)
@@ -40,7 +40,7 @@ func (t *Terminal) settings() (now *term.State, err error) {
 	return now, err
 }
 
-// Mode tells whether a DEC private mode is set.
+// Mode reports whether a DEC private mode is set.
 func (t *Terminal) Mode(n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Shows waits until all the texts are on the screen together.
+// Shows waits until all texts are on the screen at the same time.
 func (t *Terminal) Shows(texts ...string) {
 	t.t.Helper()
 	t.Until(strings.Join(texts, ", "), func(screen string) bool {
@@ -28,14 +28,14 @@ func (t *Terminal) Hides(text string) {
 	t.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
 }
 
-// Until waits until the screen is as a test wants it; what says so in a few words.
+// Until waits until a condition holds; what describes it in a few words.
 func (t *Terminal) Until(what string, ok func(screen string) bool) {
 	t.t.Helper()
 	t.wait(what, func() bool { return ok(t.Text()) })
 }
 
-// Hears waits until a regular expression matches what the program has written since what was heard last, and gives all
-// that, to the end of the match. It is for lines that scroll away and for what no screen shows.
+// Hears waits until a regular expression matches what the program has written since the last match, and returns all of that
+// up to the end of the match. It is for lines that scroll away and for sequences that no screen shows.
 func (t *Terminal) Hears(pattern string) string {
 	t.t.Helper()
 	said := regexp.MustCompile(pattern)
@@ -50,7 +50,7 @@ func (t *Terminal) Hears(pattern string) string {
 	return t.Output()[from:t.heard]
 }
 
-// wait looks after each output. What says in a few words what is waited for.
+// wait checks a condition after each output; what describes it in a few words.
 func (t *Terminal) wait(what string, ok func() bool) {
 	t.t.Helper()
 	late := time.After(t.Patience)
@@ -60,7 +60,7 @@ func (t *Terminal) wait(what string, ok func() bool) {
 		}
 		select {
 		case <-t.fresh:
-		case <-time.After(50 * time.Millisecond): // a state that no output announces
+		case <-time.After(50 * time.Millisecond): // for a state that changes without output
 		case <-t.ended:
 			ended = true
 		case <-late:
@@ -69,7 +69,7 @@ func (t *Terminal) wait(what string, ok func() bool) {
 	}
 }
 
-// Idle waits until the program has written nothing for a moment: what it draws is then whole.
+// Idle waits until the program has written nothing for a moment, so that a frame is complete.
 func (t *Terminal) Idle() {
 	t.t.Helper()
 	const moment = 100 * time.Millisecond
@@ -85,7 +85,7 @@ func (t *Terminal) Idle() {
 	}
 }
 
-// Text is what is on the screen, without blanks at the ends of its lines and below them.
+// Text returns what is on the screen, without trailing blanks and empty lines.
 func (t *Terminal) Text() string {
 	t.mu.Lock()
 	lines := strings.Split(ansi.Strip(t.screen.Render()), "\n")
@@ -96,7 +96,7 @@ func (t *Terminal) Text() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// Cells are those of the screen, row by row.
+// Cells returns the cells of the screen, row by row.
 func (t *Terminal) Cells() [][]uv.Cell {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +112,7 @@ func (t *Terminal) Cells() [][]uv.Cell {
 	return rows
 }
 
-// Output is all that the program has written, with its escape sequences.
+// Output returns everything the program has written, with its escape sequences.
 func (t *Terminal) Output() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

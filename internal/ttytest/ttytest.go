@@ -1,5 +1,5 @@
 // Package ttytest runs a program on a terminal whose screen tests can read: a pty with a terminal emulator at its other
-// end. It waits for what is to be seen, never for time.
+// end. It waits for what appears on the screen, never for time.
 package ttytest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"golang.org/x/term"
 )
 
-// T is what is needed of a test. Pictures are taken without one.
+// T is the part of testing.T that is used. Screenshots are taken without a test.
 type T interface {
 	Helper()
 	Cleanup(func())
@@ -34,17 +34,16 @@ type T interface {
 
 // Terminal is a program on a pty whose screen is read through a terminal emulator. One goroutine uses it.
 type Terminal struct {
-	// Patience is how long each wait may last. A minute, unless it is set: what is waited for comes at once, and the
-	// machine may be busy.
+	// Patience is the limit of each wait. The default is a minute, because the machine may be busy.
 	Patience time.Duration
 
 	t     T
 	cmd   *exec.Cmd
 	tty   *os.File    // our end of the pty
-	found *term.State // before the program
+	found *term.State // the modes before the program started
 	ended chan struct{}
 	err   error // of the program, when it has ended
-	heard int   // bytes of raw that Hears is past
+	heard int   // bytes of raw that Hears has matched already
 
 	fresh  chan struct{} // holds a token after output
 	mu     sync.Mutex    // of what follows
@@ -53,12 +52,12 @@ type Terminal struct {
 	raw    strings.Builder
 }
 
-// environment describes the terminal. That of the test itself is none of the program's business.
+// environment describes the terminal. The variables of the test's own terminal are removed.
 var environment = []string{"TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "LC_CTYPE=", "NO_COLOR=", "COLORTERM=", "TERM_PROGRAM=", "TMUX=",
 	"SSH_TTY=", "SSH_CONNECTION=", "ACCESSIBLE=", "HERMES_BOX_THEME="}
 
-// Start starts a program on a terminal of w columns and h lines; env goes last into its environment. It is killed at the
-// end of the test, if it runs on.
+// Start starts a program on a terminal of w columns and h lines. env is added to its environment. If the program still runs
+// at the end of the test, it is killed.
 func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 	t.Helper()
 	tm := &Terminal{Patience: time.Minute, t: t, cmd: cmd, ended: make(chan struct{}), fresh: make(chan struct{}, 1),
@@ -99,12 +98,12 @@ func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 	return tm
 }
 
-// HearSignals has programs that are started from now on hear the signals of keys, as on a terminal. Where the test itself
-// runs in the background of a script, or under nohup, they would inherit that these are ignored.
+// HearSignals makes programs that are started from now on receive the signals of keys. In the background of a script, or
+// under nohup, the test ignores these signals, and programs would inherit that.
 func HearSignals() {
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
 		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s) // what is caught here is not ignored by children
+			signal.Notify(make(chan os.Signal, 1), s) // children do not ignore a signal that is caught here
 		}
 	}
 }
@@ -119,7 +118,7 @@ func (t *Terminal) start(w, h int) error {
 	t.tty = ours
 	t.found, err = t.settings()
 	if err = errors.Join(err, t.setSize(w, h), t.control(func(fd int) error {
-		return unix.SetNonblock(fd, true) // else it is not closed while it is read
+		return unix.SetNonblock(fd, true) // otherwise a Close would wait for a Read
 	})); err == nil {
 		t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = its, its, its
 		t.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -131,7 +130,7 @@ func (t *Terminal) start(w, h int) error {
 	return err
 }
 
-// read takes in what the program writes, to the end.
+// read reads what the program writes, to the end.
 func (t *Terminal) read() {
 	buf := make([]byte, 32<<10)
 	for {
@@ -150,7 +149,7 @@ func (t *Terminal) read() {
 	}
 }
 
-// control does something to our end of the pty. Its Fd would be a blocking one.
+// control calls do with our end of the pty. Fd would make it blocking.
 func (t *Terminal) control(do func(fd int) error) error {
 	conn, err := t.tty.SyscallConn()
 	if err != nil {
@@ -166,8 +165,8 @@ func (t *Terminal) setSize(w, h int) error {
 	})
 }
 
-// Type sends keys in one write, as fast typing does, and waits until the texts are on the screen together. Type what a
-// program is to read once it shows that it reads: what comes while it changes the modes of its terminal may be lost.
+// Type sends keys in one write and waits until all texts are on the screen at the same time. Use it once the program shows
+// that it reads: keys may be lost while it changes the modes of its terminal.
 func (t *Terminal) Type(keys string, shows ...string) {
 	t.t.Helper()
 	if _, err := t.tty.WriteString(keys); err != nil {
@@ -178,7 +177,7 @@ func (t *Terminal) Type(keys string, shows ...string) {
 	}
 }
 
-// Resize makes the terminal larger or smaller.
+// Resize changes the size of the terminal.
 func (t *Terminal) Resize(w, h int) {
 	t.t.Helper()
 	t.mu.Lock()
@@ -197,10 +196,10 @@ func (t *Terminal) Signal(s syscall.Signal) {
 	}
 }
 
-// HangUp takes the terminal away, as closing its window does.
+// HangUp closes the terminal, as closing its window does.
 func (t *Terminal) HangUp() { t.tty.Close() }
 
-// Ends waits for the program to end, and for nothing of it to have the terminal, and gives its status.
+// Ends waits until the program has ended and no child of it has the terminal, and returns its status.
 func (t *Terminal) Ends(within time.Duration) int {
 	t.t.Helper()
 	select {
@@ -215,13 +214,12 @@ func (t *Terminal) Ends(within time.Duration) int {
 	return t.cmd.ProcessState.ExitCode()
 }
 
-// hangs ends the test over a program that does not do what is waited for, and has one written in Go tell what all its
-// goroutines do.
+// hangs fails the test because the program does not do what is waited for. A Go program prints the stacks of its goroutines.
 func (t *Terminal) hangs(why string) {
 	t.t.Helper()
 	screen, written := t.Text(), t.Output()[t.heard:]
 	t.heard = len(t.Output())
-	_ = t.cmd.Process.Signal(syscall.SIGABRT) // if it has ended, it has nothing to tell
+	_ = t.cmd.Process.Signal(syscall.SIGABRT) // it may have ended already
 	select {
 	case <-t.ended:
 	case <-time.After(5 * time.Second):

@@ -28,8 +28,8 @@ type Call struct {
 
 // HelperError is a box whose helper cannot answer: there is none, it cannot be run, or it is of another version.
 type HelperError struct {
-	Version int    // of its protocol; 0: there is none, or one that is too old to say
-	Status  int    // what it ended with, if Version is 0
+	Version int    // of its protocol; 0: there is no helper, or it is too old to tell
+	Status  int    // exit status, if Version is 0
 	Message string // what was printed instead of an answer
 }
 
@@ -45,8 +45,10 @@ func (e *HelperError) Error() string {
 }
 
 // Call runs a verb of the helper: one process in the box, and one round trip after its start. The result is decoded into
-// result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout are not. An error that the helper tells is a *protocol.Error; a helper that cannot answer is a
-// *HelperError and has done nothing; a connection that fails is a *TransportError.
+// result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout are not.
+//
+// A failure of the verb is a *protocol.Error. A helper that cannot answer is a *HelperError, and has done nothing. A
+// connection that fails is a *TransportError.
 func (c *Client) Call(ctx context.Context, instance string, call Call, result any) error {
 	data, err := encode(call.Verb, call.Request)
 	if err != nil {
@@ -94,8 +96,8 @@ type streams struct {
 	out, err io.Writer
 }
 
-// readOnly are verbs that may run twice, and that a helper of any version may be asked for: their requests are sent without
-// waiting for the opening, which saves a round trip.
+// readOnly are verbs that may run twice, and in a helper of any version. Their requests are sent without waiting for the
+// opening, which saves a round trip.
 var readOnly = []string{protocol.VerbHello, protocol.VerbStatus}
 
 // encode returns the frame of a call.
@@ -117,16 +119,18 @@ func encode(verb string, request any) ([]byte, error) {
 	return wire.Bytes(), err
 }
 
-// ask sends the frame of a call, unless that has been sent, and reads frames up to the last one. It returns the result of
-// a verb; nil for a command that ended with status 0. The connection is closed.
+// ask sends the frame of a call, which is empty if dial has sent it, and reads frames up to the last one. It returns the
+// result of a verb, or nil for a command that ended with status 0. It closes the connection.
 func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
-	if _, err := k.stdin.Write(call); err != nil {
-		k.cancel(errClosed)
-		k.stdin.Close()
-		return nil, k.failed(false, "")
+	if len(call) > 0 { // one that was sent early may be answered, and the connection closed, by now
+		if _, err := k.stdin.Write(call); err != nil {
+			k.cancel(errClosed)
+			k.stdin.Close()
+			return nil, k.failed(false, "")
+		}
 	}
 	w := frame.NewWriter(k.stdin)
-	go func() { // errors mean that the helper reads no more
+	go func() { // errors mean that the helper does not read any more
 		if s.in != nil {
 			_, _ = io.Copy(w.Stream(frame.Stdin), s.in)
 		}
@@ -151,8 +155,8 @@ func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result [
 	return result, err
 }
 
-// readAnswer reads frames up to the last one. Its own errors are a *frameError, where they are cut off or no frames, and an
-// *outputError.
+// readAnswer reads frames up to the last one. The error is a *frameError if the frames end early or are invalid, and an
+// *outputError if a writer of s fails.
 func readAnswer(r *frame.Reader, s streams, event func(protocol.Event)) (result []byte, err error) {
 	for {
 		kind, payload, err := r.Next()
@@ -204,19 +208,19 @@ func readAnswer(r *frame.Reader, s streams, event func(protocol.Event)) (result 
 	}
 }
 
-// outputError is a writer of the caller's that failed.
+// outputError is the failure of a writer of the caller.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return "output of the command: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
-// frameError is an answer that is cut off or cannot be read.
+// frameError is an answer that ends early or is invalid.
 type frameError struct{ err error }
 
 func (e *frameError) Error() string { return "what the box sends cannot be read: " + e.err.Error() }
 func (e *frameError) Unwrap() error { return e.err }
 
-// cutOff ends a connection whose frames ended before the last one, or cannot be read.
+// cutOff ends a connection whose frames ended early or are invalid, and returns the error to report.
 func (k *conn) cutOff(err error) error {
 	broken := !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && k.ctx.Err() == nil
 	k.stdin.Close()

@@ -1,5 +1,5 @@
 // Package ssh runs commands inside an instance through ssh: one that is waited for, with its streams and its exact exit
-// status, or an interactive one on our terminal. Connections share the ssh master of Lima's host agent where it works.
+// status, or an interactive one on our terminal. Connections share the ssh master of Lima's host agent while that works.
 package ssh
 
 import (
@@ -18,12 +18,12 @@ import (
 type Client struct {
 	Program string                                // ssh; empty: looked up in PATH
 	Env     []string                              // environment of ssh
-	Dir     func(instance string) (string, error) // directory of an instance; an error if that cannot be a name
+	Dir     func(instance string) (string, error) // directory of an instance; an error if the name is invalid
 	Helper  string                                // path of the helper in the guest; empty: there is none
 	Log     Log                                   // may be nil
 
-	Connect time.Duration // from starting ssh to the first word of the remote side; 0: 20 seconds
-	Silence time.Duration // without a sign of life of a running command; 0: 2 minutes
+	Connect time.Duration // limit from the start of ssh to the opening; 0: 20 seconds
+	Silence time.Duration // limit without a sign of life of a running command; 0: 2 minutes
 }
 
 // Log is called after every run of ssh, from any goroutine.
@@ -31,7 +31,7 @@ type Log func(context.Context, Run)
 
 // Run is one run of ssh, for the log.
 type Run struct {
-	Inside string   // what ran in the instance, without its arguments; empty for what was asked of the master alone
+	Inside string   // what ran in the instance, without its arguments; empty if ssh only spoke to its master
 	Args   []string // of ssh, with the program
 	Begin  time.Time
 	Status int // exit status; -1 if ssh was killed

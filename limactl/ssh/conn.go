@@ -18,20 +18,20 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// conn is an ssh whose remote side has said that it is there and waits to be told what to do.
+// conn is an ssh whose remote side has sent its opening and waits for a request.
 type conn struct {
 	client   *Client
 	instance string
 	inside   string // for the log
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	release  context.CancelFunc // of the attempt it was made by
+	release  context.CancelFunc // of the attempt that made it
 	cmd      *exec.Cmd
 	begin    time.Time
 	stdin    io.WriteCloser
 	out      *bufio.Reader // what follows the opening
 	mark     string
-	version  int // of the helper's protocol; 0: the script is there, not the helper
+	version  int // of the helper's protocol; 0: the script answers, not the helper
 	diag     *markWriter
 	watch    *watch
 	logged   sync.Once
@@ -39,14 +39,14 @@ type conn struct {
 	err      error // of ssh, once it has ended
 }
 
-// errClosed is why a connection has ended that we have closed ourselves.
+// errClosed is the cause if we have closed a connection ourselves.
 var errClosed = errors.New("closed")
 
-// remote is what ssh is to run: a text for the remote user's shell.
+// remote returns what ssh runs: a text for the remote user's shell.
 type remote func(mark string) string
 
-// dial starts ssh and waits for the opening of the remote side. Until it is told, the remote side does nothing: early, which
-// may be empty, is sent at once.
+// dial starts ssh and waits for the opening of the remote side, which does nothing before it gets a request. A request in
+// early, which may be empty, is sent without waiting.
 func (c *Client) dial(ctx context.Context, instance, inside string, run remote, early []byte, stderr io.Writer, options ...string) (*conn, error) {
 	program, args, err := c.command(instance, options...)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Client) dial(ctx context.Context, instance, inside string, run remote, 
 		out.Close()
 		return nil, child.HostError(program, fmt.Errorf("ssh: %w", err), "")
 	}
-	_, _ = k.stdin.Write(early) // fits into a pipe; an error shows in what comes back
+	_, _ = k.stdin.Write(early) // it fits into a pipe; an error shows in the answer
 	go k.wait(out)
 	k.watch = &watch{r: out, silent: func(limit time.Duration) {
 		k.cancel(fmt.Errorf("no sign of life in %v: %w", limit, errTimeout))
@@ -90,7 +90,8 @@ func (c *Client) dial(ctx context.Context, instance, inside string, run remote, 
 	return k, nil
 }
 
-// wait reaps ssh. What holds ssh's output open after its end, such as a master in the background, is not waited for long.
+// wait waits for the end of ssh. It does not wait long for other processes that keep ssh's output open, such as a master in
+// the background.
 func (k *conn) wait(out *os.File) {
 	k.err = k.cmd.Wait()
 	if k.ctx.Err() != nil {
@@ -106,14 +107,14 @@ func (k *conn) wait(out *os.File) {
 	time.AfterFunc(child.Grace, func() { out.Close() })
 }
 
-// log reports the run of ssh, once.
+// log logs the run of ssh, once.
 func (k *conn) log(status int, err error) {
 	k.logged.Do(func() {
 		k.client.log(k.ctx, Run{Inside: k.inside, Args: k.cmd.Args, Begin: k.begin, Status: status, Stderr: k.diag.early(), Err: err})
 	})
 }
 
-// opening reads what comes before the mark, which is of login scripts, and the mark with what says who is there.
+// opening reads the output of login scripts, the mark behind it, and who answers: the helper or the script.
 func (k *conn) opening() error {
 	var noise []byte
 	for {
@@ -155,7 +156,7 @@ func (k *conn) failed(started bool, noise string) error {
 		message = sanitize.LastLines(noise, 5)
 	}
 	if started && k.version == 0 {
-		message = "" // it is of the time before; what ssh said of the end went to the command's stderr
+		message = "" // it was printed before the command; later messages of ssh went to the command's stderr
 	}
 	err := &TransportError{Instance: k.instance, Started: started, Message: message, Err: k.err, status: k.cmd.ProcessState.ExitCode()}
 	if errors.Is(cause, errTimeout) {
@@ -164,7 +165,7 @@ func (k *conn) failed(started bool, noise string) error {
 	return err
 }
 
-// close ends the connection and waits for ssh, which ends by itself where the remote side has.
+// close closes the connection and waits for the end of ssh, which ends with the remote side.
 func (k *conn) close() {
 	k.stdin.Close()
 	<-k.ended
@@ -172,20 +173,20 @@ func (k *conn) close() {
 	k.release()
 }
 
-// leave ends a connection whose remote side has said its last word, and does not wait for ssh to end too.
+// leave closes a connection after the last frame, without waiting for the end of ssh.
 func (k *conn) leave(status int, err error) {
 	k.log(status, err)
 	go k.close()
 }
 
-// abort ends the connection, and what runs over it.
+// abort ends the connection and what runs over it.
 func (k *conn) abort() {
 	k.cancel(errClosed)
 	k.close()
 }
 
-// watch is a reader that reports a silence. Time in which nobody reads does not count: then it is the other side that
-// waits.
+// watch is a reader that calls silent if a Read takes longer than limit. Time between Reads does not count: then we are the
+// slow side.
 type watch struct {
 	r      io.Reader
 	limit  time.Duration // 0: none

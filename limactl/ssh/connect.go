@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// hedge is how long the shared connection has to answer before one of our own is tried beside it.
+// hedge is how long the shared connection has to answer before a connection of our own is tried too.
 const hedge = 2 * time.Second
 
 // direct are the options of a connection that does not use the shared master.
 var direct = []string{"-o", "ControlMaster=no", "-o", "ControlPath=none"}
 
-// attempt is a dial under way.
+// attempt is a dial that is in progress.
 type attempt struct {
 	done   chan dialled
 	cancel context.CancelFunc
@@ -24,7 +24,7 @@ type dialled struct {
 	err error
 }
 
-// drop gives an attempt up.
+// drop abandons an attempt.
 func (a *attempt) drop() {
 	a.cancel()
 	if d := <-a.done; d.k != nil {
@@ -32,9 +32,9 @@ func (a *attempt) drop() {
 	}
 }
 
-// connect dials over the ssh master that Lima's host agent uses. A master that hangs, as it does after the host has slept,
-// is found and replaced: a connection of our own is there first although it began two seconds later. Nothing can run
-// twice for that, since what is dialled waits to be told; early is for what may run twice, and is sent without waiting.
+// connect dials over the ssh master that Lima's host agent uses. If there is no answer in two seconds, it also dials without
+// the master. If that one answers first, the master hangs, as it does after the host has slept, and is replaced. A request
+// cannot run twice, because it is sent over one connection only; except early, which dial sends without waiting.
 func (c *Client) connect(ctx context.Context, instance, inside string, run remote, early []byte, stderr io.Writer) (*conn, error) {
 	start := func(options ...string) *attempt {
 		ctx, cancel := context.WithCancel(ctx)

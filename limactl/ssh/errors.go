@@ -9,10 +9,10 @@ import (
 // Lost is the exit status of an ssh that could not connect or lost its connection.
 const Lost = 255
 
-// errTimeout is the cause of an attempt that was given up.
+// errTimeout is the cause if a limit was exceeded.
 var errTimeout = errors.New("timed out")
 
-// Error is a call that cannot be made, with what to do about it.
+// Error is a call that cannot be made, with a hint.
 type Error struct {
 	message string
 	hint    string

@@ -31,10 +31,10 @@ const maxRemote = 128<<10 - 1
 // Exec runs one command inside over ssh and waits for its end. A status other than 0 is an *ExitError, exact from 1 to
 // 255. A connection that fails is a *TransportError, never mistaken for a command that ends with ssh's own 255.
 //
-// Arguments arrive as they are. Stdout holds what the command prints, and nothing that a login script does. If the
-// caller dies or ctx ends, the remote command gets SIGHUP, and SIGKILL seconds later.
+// Arguments arrive exactly. Stdout gets what the command prints, and nothing that a login script prints. If the caller dies
+// or ctx ends, the remote command gets SIGHUP, and SIGKILL seconds later.
 //
-// The helper in the box runs the command. Where it is not there yet, or is of another version, a shell script does.
+// The helper in the box runs the command. If there is none, or one of another version, a shell script does.
 func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
 	if err := e.check(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c *Client) Exec(ctx context.Context, instance string, e Exec) error {
 	return err
 }
 
-// noChannel reports whether the helper in the box is of another version, too old for channels, or cannot be run.
+// noChannel reports whether the helper in the box has another version, is too old for channels, or cannot be run.
 func noChannel(k *conn, err error) bool {
 	if err == nil {
 		return k.version != 0 && k.version != protocol.Version
@@ -77,7 +77,7 @@ func noChannel(k *conn, err error) bool {
 	return errors.As(err, &lost) && !lost.Started && slices.Contains([]int{2, 126, 127}, lost.status)
 }
 
-// check refuses what cannot be run.
+// check returns an error for a command that cannot be run.
 func (e Exec) check() error {
 	if len(e.Args) == 0 {
 		return &Error{message: "no command to run", code: "invalid_input"}
@@ -90,7 +90,7 @@ func (e Exec) check() error {
 	return nil
 }
 
-// name is what the log calls the command.
+// name returns the name of the command in the log.
 func (e Exec) name() string {
 	if e.Name != "" {
 		return e.Name
@@ -98,7 +98,7 @@ func (e Exec) name() string {
 	return path.Base(e.Args[0])
 }
 
-// command is the request to the helper.
+// command returns the request for the helper.
 func (e Exec) command() protocol.Command {
 	bytes := func(texts []string) (all [][]byte) {
 		for _, t := range texts {
@@ -109,8 +109,8 @@ func (e Exec) command() protocol.Command {
 	return protocol.Command{Args: bytes(e.Args), Env: bytes(e.Env), Dir: []byte(e.Dir)}
 }
 
-// execRemote lets the remote side decide in one round trip who runs a command: the helper if it is there, else the
-// script. A command that is too long for the script needs the helper.
+// execRemote returns what ssh runs for a command: the helper if it exists, otherwise the script. The remote shell decides,
+// which saves a round trip. A command that is too long for the script needs the helper.
 func (c *Client) execRemote(e Exec) remote {
 	return func(mark string) string {
 		script := e.script(mark, remoteScript)

@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal"
 	"hermes-box/limactl"
 	"hermes-box/limactl/ssh"
@@ -410,3 +412,77 @@ var errTest = errors.New("test")
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errTest }
+
+// A helper that is too old for channels, of another version or damaged leaves the command to the script, which runs it once.
+func TestExecWithAnotherHelper(t *testing.T) {
+	t.Parallel()
+	c := running(t)
+	on := target{c, box}
+	for name, text := range map[string]string{
+		"too old":                       "echo usage >&2; exit 2",
+		"of another version":            "printf '%s*999;' \"$2\"; cat",
+		"damaged":                       "exit 126",
+		"of a version with login noise": "echo noise; echo noise >&2; printf '%s*999;' \"$2\"; cat",
+	} {
+		c.Helper = filepath.Join(t.TempDir(), "helper")
+		if err := os.WriteFile(c.Helper, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "echo once; exit 3"}})
+		var exit *ssh.ExitError
+		if !errors.As(err, &exit) || exit.Status != 3 || out != "once\n" || diag != "" {
+			t.Errorf("%s: %q, %q, %v", name, out, diag, err)
+		}
+		var helper *ssh.HelperError
+		if err := c.Call(t.Context(), box, ssh.Call{Verb: "status"}, nil); !errors.As(err, &helper) {
+			t.Errorf("%s: a verb: %v", name, err)
+		}
+	}
+}
+
+// Each process in the guest costs as much as half a round trip where the guest is emulated: the helper takes the place of
+// the shell that sshd starts, for a verb and for a command, and nothing else is run.
+func TestHelperIsTheOnlyProcess(t *testing.T) {
+	c := running(t)
+	pids := filepath.Join(t.TempDir(), "pids")
+	c.Helper = filepath.Join(t.TempDir(), "helper")
+	// The stand-in for sshd runs a command in a session of its own: its leader is the shell that was started first.
+	if err := os.WriteFile(c.Helper, []byte("#!/bin/sh\necho $$ $(ps -o sid= -p $$) >>"+pids+"\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Call(t.Context(), box, ssh.Call{Verb: "status"}, nil); err == nil {
+		t.Error("a helper that fails has answered")
+	}
+	if err := c.Exec(t.Context(), box, ssh.Exec{Args: []string{"true"}}); err == nil {
+		t.Error("a helper that fails has run a command")
+	}
+	data, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 2 {
+		t.Errorf("%d helpers ran", len(lines))
+	}
+	for _, line := range lines {
+		if ids := strings.Fields(line); len(ids) != 2 || ids[0] != ids[1] {
+			t.Errorf("the helper is a child of another process: pid and session %q", line)
+		}
+	}
+}
+
+// A helper that has answered and ended before we look has answered all the same.
+func TestAnswerOfAHelperThatHasEnded(t *testing.T) {
+	c := running(t)
+	c.Helper = filepath.Join(t.TempDir(), "helper")
+	text := fmt.Sprintf("#!/bin/sh\nprintf '%%s*%d;r\\000\\000\\000\\0024' \"$2\"; printf 2\n", protocol.Version)
+	if err := os.WriteFile(c.Helper, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		var answer int
+		if err := c.Call(t.Context(), box, ssh.Call{Verb: protocol.VerbStatus}, &answer); err != nil || answer != 42 {
+			t.Fatalf("%d, %v", answer, err)
+		}
+	}
+}

@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// markWriter takes the marks of a session out of a stream. They are "MARK+" where the command's output begins,
-// "MARK." for a sign of life and "MARK=n;" for its end with status n. What comes before the first is of ssh or of a
-// login script: it is kept, for an error, and not handed on. A mark may be cut anywhere between two writes.
+// markWriter removes the marks of the script from a stream. They are "MARK+" where the command's output begins, "MARK." for
+// a sign of life and "MARK=n;" for the end with status n. What comes before the first mark is from ssh or a login script: it
+// is kept for an error and not written to w. A mark may be divided between two writes.
 type markWriter struct {
 	mark  string
 	w     io.Writer // may be nil
 	begun func()    // called at the first mark; may be nil
 
 	mu     sync.Mutex
-	on     bool   // the first mark has come
+	on     bool   // after the first mark
 	held   []byte // may be the beginning of a mark
 	before []byte
 	end    int // status plus 1; 0: not ended
 	err    error
 }
 
-// maxBefore bounds what is kept of what comes before the command.
+// maxBefore is how much is kept of the output before the command, in bytes.
 const maxBefore = 16 << 10
 
 func (m *markWriter) Write(p []byte) (int, error) {
@@ -59,10 +59,10 @@ func (m *markWriter) Write(p []byte) (int, error) {
 	return len(p), m.err
 }
 
-// maxStatus is more than "=255;" has, bytes.
+// maxStatus is more than the length of "=255;".
 const maxStatus = 16
 
-// take reads what follows a mark and returns its length; -1 if it is not all there yet.
+// take reads the rest of a mark and returns its length; -1 if it is not complete yet.
 func (m *markWriter) take(rest []byte) int {
 	if len(rest) == 0 {
 		return -1
@@ -72,7 +72,7 @@ func (m *markWriter) take(rest []byte) int {
 	}
 	semi := bytes.IndexByte(rest, ';')
 	if semi < 0 {
-		if len(rest) > maxStatus { // no status: somebody in the box plays with the mark
+		if len(rest) > maxStatus { // not a status: a program in the box has printed the mark
 			return 1
 		}
 		return -1
@@ -83,7 +83,7 @@ func (m *markWriter) take(rest []byte) int {
 	return semi + 1
 }
 
-// pass hands on what is the command's.
+// pass writes the command's output to w.
 func (m *markWriter) pass(p []byte) {
 	switch {
 	case len(p) == 0:
@@ -96,7 +96,7 @@ func (m *markWriter) pass(p []byte) {
 	}
 }
 
-// overlap is how much of the end of data may be the beginning of mark.
+// overlap returns how many bytes at the end of data may be the beginning of mark.
 func overlap(data []byte, mark string) int {
 	for n := min(len(data), len(mark)-1); n > 0; n-- {
 		if string(data[len(data)-n:]) == mark[:n] {
@@ -106,7 +106,7 @@ func overlap(data []byte, mark string) int {
 	return 0
 }
 
-// flush hands on what was held back, when no more can come.
+// flush writes what was held back. Call it at the end of the stream.
 func (m *markWriter) flush() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,28 +114,28 @@ func (m *markWriter) flush() {
 	m.held = nil
 }
 
-// status is the command's, if it was reported.
+// status returns the status of the command, if there was one.
 func (m *markWriter) status() (int, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.end - 1, m.end > 0
 }
 
-// started tells whether the remote side has said that it is there.
+// started reports whether the first mark was read.
 func (m *markWriter) started() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.on
 }
 
-// early is what came before the command.
+// early returns the output before the first mark.
 func (m *markWriter) early() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return string(m.before)
 }
 
-// failed is the first error of the writer behind.
+// failed returns the first error of w.
 func (m *markWriter) failed() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// control returns the socket of an instance's ssh master, and whether it is there.
+// control returns the socket of an instance's ssh master, and whether it exists.
 func (c *Client) control(instance string) (string, bool) {
 	dir, err := c.Dir(instance)
 	if err != nil {
@@ -24,9 +24,9 @@ func (c *Client) control(instance string) (string, bool) {
 // masterLimit is how long a master has to give up its socket.
 const masterLimit = time.Second
 
-// dropMaster makes the ssh master give up its socket, so that it takes no new sessions. What runs over it goes on:
-// ending the master would also end the commands of others and the ports that Lima forwards over it. The socket of one
-// that does not do as it is told is removed.
+// dropMaster makes the ssh master close its socket, so that it gets no new sessions. Its running sessions go on: ending the
+// master would also end the commands of others and the ports that Lima forwards. If the master does not react, dropMaster
+// removes the socket.
 func (c *Client) dropMaster(ctx context.Context, instance string) {
 	program, args, err := c.command(instance)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *Client) dropMaster(ctx context.Context, instance string) {
 	}
 }
 
-// prove makes sure that sessions over the shared connection get through, for one whose terminal nobody can watch. Without
-// a shared connection, or if that does not answer in time, it runs a command, which replaces what hangs.
+// prove checks that the connection works, before a session on a terminal that cannot be watched for silence. If there is no
+// shared connection, or it does not answer in time, prove runs a command, which replaces a master that hangs.
 func (c *Client) prove(ctx context.Context, instance string) error {
 	if _, there := c.control(instance); there && c.answers(ctx, instance) {
 		return nil
@@ -54,8 +54,8 @@ func (c *Client) prove(ctx context.Context, instance string) error {
 	return c.Exec(ctx, instance, Exec{Args: []string{"true"}})
 }
 
-// answers reports whether the far end of the shared connection answers. It is asked to open a port that nobody listens
-// on, which costs a round trip and no process in the guest.
+// answers reports whether sshd answers over the shared connection. It asks for a connection to a port that nobody listens on,
+// which takes one round trip and starts no process in the guest.
 func (c *Client) answers(ctx context.Context, instance string) bool {
 	program, args, err := c.command(instance)
 	if err != nil {
@@ -72,5 +72,5 @@ func (c *Client) answers(ctx context.Context, instance string) bool {
 		c.log(ctx, Run{Args: cmd.Args, Begin: begin, Status: cmd.ProcessState.ExitCode(), Stderr: string(out), Err: err})
 		return false
 	}
-	return strings.Contains(strings.ToLower(string(out)), "stdio forwarding") // the request was answered, if only by a refusal
+	return strings.Contains(strings.ToLower(string(out)), "stdio forwarding") // a refusal is an answer too
 }

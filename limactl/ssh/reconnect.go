@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Reconnect retires the shared connection and makes a new one. What PAM gives a login, such as /etc/environment, is read
-// once a connection: a change of it reaches commands only over a new one. What runs over the old one, commands and Lima's
-// own channel and forwards, goes on there.
+// Reconnect replaces the shared connection by a new one. PAM reads the environment of a login, such as /etc/environment, once
+// per connection, so commands see a change of it only over a new one. Commands on the old connection, and Lima's own
+// session and forwards, go on there.
 //
-// An sshd that takes up a new configuration refuses for a moment, and one on emulated CPUs that have much to do is slow:
-// it is tried for as long as three minutes.
+// Reconnect tries for three minutes: sshd refuses connections for a moment while it reloads its configuration, and is slow
+// on busy emulated CPUs.
 func (c *Client) Reconnect(ctx context.Context, instance string) error {
 	c.dropMaster(ctx, instance)
 	patient := *c

@@ -8,18 +8,18 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// remoteScript is run by the remote user's shell: bash, or any that is POSIX. A login script has gone before it; what
-// that has printed comes before the mark. $1 is the mark, $2 the directory.
+// remoteScript runs a command where there is no helper. The remote user's shell runs it: bash, or any POSIX shell. The output
+// of a login script comes before the mark. $1 is the mark, $2 the directory.
 //
-// It says that it is there on both streams, waits to be told to go, and reports the command's status, so that all of
-// ssh's own exit status is left to ssh. Meanwhile it sends signs of life: writing them fails once nobody is there to
-// read them, and that ends the command, which sshd would leave running. They go to stdout, as it is the stream that
-// sshd closes when the client of a shared connection goes; stderr it keeps.
+// The script prints the mark on both streams, waits for a line on stdin, runs the command, and prints its status behind the
+// mark, so that ssh's own exit status keeps its meaning. While the command runs, the script prints signs of life. That fails
+// when nobody reads them any more, and the script then ends the command, which sshd would leave running. They go to stdout,
+// because sshd closes stdout when the client of a shared connection is gone, but not stderr.
 //
-// Stderr is the command's alone: bash has words for each of its children that a signal ended.
+// Stderr has only what the command prints, because bash reports each of its children that a signal ended.
 //
-// Every process counts: on an emulated guest one takes as long as half of a whole round trip. So bash waits by reading
-// what never says anything, a terminal that nobody has opened; other shells run sleep.
+// On an emulated guest each process costs half as much as a round trip. So bash waits with a read from a terminal that is
+// always silent; other shells run sleep.
 const remoteScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
 printf '%s+' "$hb_m" >&2; printf '%s+' "$hb_m"
 (trap '' HUP PIPE TERM
@@ -35,12 +35,13 @@ kill -s KILL $hb_w
 printf '%s=%s;' "$hb_m" $hb_s
 exit $hb_s`
 
-// runScript becomes the command. What exec in bash says of one that does not exist names a line of ours.
+// runScript execs the command. It looks for the program first, because the message of bash's exec would name a line of the
+// script.
 const runScript = `if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi
 case $1 in */*) ;; *) [ -z "$BASH_VERSION" ] || type -P -- "$1" >/dev/null || { printf '%s: command not found\n' "$1" >&2; exit 127; };; esac
 exec "$@"`
 
-// ttyScript is the same with a terminal: that ends the command by itself, has one stream, and takes no first line.
+// ttyScript is for a command with a terminal, which has one stream and ends the command itself. It does not wait for a line.
 const ttyScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
 printf '%s+' "$hb_m"
 (` + runScript + `)
@@ -62,12 +63,12 @@ const maxScript = maxRemote - 100
 
 var tooLong = &Error{message: fmt.Sprintf("command is too long: more than %d bytes", maxScript), hint: "send it on stdin", code: "invalid_input"}
 
-// runScript tells the script to go, and reads its output up to the end of ssh.
+// runScript starts the command of the script, and reads its output up to the end of ssh.
 func (k *conn) runScript(e Exec) error {
 	defer k.release()
 	go feed(k.stdin, e.Stdin)
 	out := &markWriter{mark: k.mark, w: e.Stdout, on: true}
-	_, _ = io.Copy(out, k.out) // an error is out's, or that of an ssh that has ended
+	_, _ = io.Copy(out, k.out) // it is an error of out, or ssh has ended
 	if out.failed() != nil || k.diag.failed() != nil {
 		k.cancel(errClosed)
 	}
@@ -85,11 +86,11 @@ func (k *conn) runScript(e Exec) error {
 	return k.failed(true, "")
 }
 
-// feed tells the script to go and gives it stdin.
+// feed sends the line that the script waits for, and then stdin.
 func feed(w io.WriteCloser, stdin io.Reader) {
 	defer w.Close()
 	if _, err := io.WriteString(w, "\n"); err != nil || stdin == nil {
 		return
 	}
-	_, _ = io.Copy(w, stdin) // an error means that the command reads no more
+	_, _ = io.Copy(w, stdin) // an error means that the command does not read any more
 }

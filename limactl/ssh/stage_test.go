@@ -9,12 +9,21 @@ import (
 	"time"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/guest/serve"
 	"hermes-box/internal/rehearsal"
 	"hermes-box/limactl"
 	"hermes-box/limactl/ssh"
 )
 
+// helperVariable marks a process as the helper in an instance.
+const helperVariable = "HERMES_BOX_SSH_TEST_HELPER"
+
+// TestMain is limactl, ssh or the helper where a test starts this program as such.
 func TestMain(m *testing.M) {
+	if os.Getenv(helperVariable) != "" {
+		os.Unsetenv(helperVariable)
+		os.Exit(serve.Helper{}.Main(os.Args[1:]))
+	}
 	rehearsal.Main()
 	// A program under the race detector sleeps for a second before it ends, and these are many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
@@ -78,6 +87,20 @@ func running(t *testing.T) *limactl.Client {
 	return c
 }
 
+// withHelper gives the instances of a client a helper: the real one but for the guest, which commands do not need.
+func withHelper(t *testing.T, c *limactl.Client) *limactl.Client {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Helper = filepath.Join(t.TempDir(), "helper")
+	if err := os.WriteFile(c.Helper, []byte("#!/bin/sh\n"+helperVariable+"=1 exec "+program+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func inject(t *testing.T, c *limactl.Client, faults ...rehearsal.Fault) {
 	t.Helper()
 	if err := rehearsal.Inject(c.Home(), faults...); err != nil {
@@ -99,9 +122,10 @@ type target struct {
 }
 
 // eachBox runs a test on the rehearsal's instance, and over real ssh on the instance that HERMES_BOX_LAB_BOX names as
-// "home:name" if it is set: once through the helper in it, once through the script. That instance must be up.
+// "home:name" if it is set, which must be up: each time once through the helper and once through the script.
 func eachBox(t *testing.T, test func(t *testing.T, on target)) {
-	t.Run("rehearsal", func(t *testing.T) { test(t, target{running(t), box}) })
+	t.Run("rehearsal", func(t *testing.T) { test(t, target{withHelper(t, running(t)), box}) })
+	t.Run("rehearsal without the helper", func(t *testing.T) { test(t, target{running(t), box}) })
 	for how, helper := range map[string]string{"real": labHelper(), "real without the helper": ""} {
 		t.Run(how, func(t *testing.T) {
 			home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")

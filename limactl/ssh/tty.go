@@ -15,8 +15,8 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// execTTY runs a command with a terminal. It has one stream, and takes nothing but keys on stdin, so that a script runs
-// it and reports its status in the stream.
+// execTTY runs a command with a terminal. A terminal has one stream, and its stdin is for keys, so frames cannot be used: a
+// script runs the command and prints its status behind a mark.
 func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 	if _, there := c.control(instance); there {
 		if err := c.prove(ctx, instance); err != nil {
@@ -64,13 +64,13 @@ func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 		return context.Cause(ctx)
 	}
 	if out.started() {
-		// What ssh said of it went to Stderr; what came before is not about this.
+		// ssh's message about it went to Stderr; earlier messages have other causes.
 		return &TransportError{Instance: instance, Started: true, Err: err}
 	}
 	return &TransportError{Instance: instance, Message: sanitize.LastLines(diag.early(), 5), Err: err}
 }
 
-// politely asks an ssh that has our terminal to end when its context does, so that it puts the terminal back.
+// politely makes an ssh that has our terminal end with SIGTERM when its context ends, so that it restores the terminal.
 func politely(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = child.Grace

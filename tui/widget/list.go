@@ -1,6 +1,6 @@
 package widget
 
-// List is a selection among rows and a window on them. It holds no rows: they are drawn anew each time, and the
+// List is a selection among rows and a window on them. It holds no rows: they are drawn each time, and the
 // selection stays where it was.
 type List struct {
 	At  int // the selected row

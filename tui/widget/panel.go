@@ -63,7 +63,7 @@ func Beside(a, b []string) []string {
 func (t Theme) Over(frame []string, screenW int, title string, w int, inside []string) []string {
 	h := min(len(inside)+2, len(frame))
 	top, left := (len(frame)-h)/2, (screenW-w)/2
-	box := t.Panel(title, w, h, inside)
+	box := t.Focused().Panel(title, w, h, inside)
 	left, w = left-1, w+2 // a blank cell at both sides
 	const readable = 16   // cells: less than that of a line beside the panel cannot be read
 	for i, line := range frame {

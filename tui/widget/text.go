@@ -35,7 +35,7 @@ func Right(s string, w int) string {
 	return Fit(s, w)
 }
 
-// Clean removes from a text whatever a terminal would act on. Line ends stay.
+// Clean removes control sequences from a text. Line ends stay.
 func Clean(s string) string {
 	return sanitize.Text(strings.ReplaceAll(s, "\t", "    "))
 }

@@ -24,6 +24,7 @@ type Theme struct {
 	Title  Ink // names of panels, the name of the box
 	Dim    Ink // secondary text
 	Border Ink
+	Focus  Ink // border of the panel that the keys act on
 	Key    Ink // a key that can be pressed
 	Accent Ink // the selection
 	Good   Ink
@@ -60,10 +61,16 @@ func NewTheme(name string) Theme {
 	}
 	return Theme{
 		Title: newInk(lipgloss.NewStyle().Bold(true)), Dim: newInk(style(p.dim)), Border: newInk(style(p.border)),
-		Key: newInk(style(p.accent).Bold(true)), Accent: newInk(style(p.accent).Bold(true)),
+		Focus: newInk(style(p.accent)), Key: newInk(style(p.accent).Bold(true)), Accent: newInk(style(p.accent).Bold(true)),
 		Good: newInk(style(p.good)), Warn: newInk(style(p.warn)), Bad: newInk(style(p.bad)), Info: newInk(style(p.info)),
 		Match: newInk(lipgloss.NewStyle().Reverse(true)),
 	}
+}
+
+// Focused returns the theme for drawing the panel that the keys act on.
+func (t Theme) Focused() Theme {
+	t.Border = t.Focus
+	return t
 }
 
 // Tone is what a state means to a person; it picks the colour.

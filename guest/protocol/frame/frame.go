@@ -1,12 +1,12 @@
-// Package frame cuts the two streams of a channel between the host and the helper into frames, so that one connection
-// carries the bytes of several streams in both directions, events, and exactly one typed end.
+// Package frame is the format of a channel between the host and the helper. One ssh connection carries several streams of
+// bytes, events, and exactly one result.
 //
-// A channel begins with an opening that the helper writes: the mark it was given, '*', the version of the protocol and
-// ';'. What comes before the mark is of login scripts. After it both sides send frames: a kind, the length of the payload
-// as four bytes in big endian order, and the payload.
+// The helper first writes an opening: the mark from its arguments, '*', the version of the protocol and ';'. Login scripts
+// may have printed something before it. After the opening both sides send frames. A frame is its kind in one byte, the
+// length of the payload in four bytes, big endian, and the payload.
 //
-// The host sends one Request and then Stdin frames, ended by End. The helper sends Stdout, Stderr, Event and Alive frames
-// in any order and one of Result, Failure or Exit as its last. A stream that ends before that was cut off.
+// The host sends one Request, then Stdin frames, then End. The helper sends Stdout, Stderr, Event and Alive frames in any
+// order, and as its last frame a Result, a Failure or an Exit. If the stream ends earlier, the connection was lost.
 package frame
 
 import (
@@ -19,7 +19,7 @@ import (
 	"sync"
 )
 
-// Kind is what a frame holds.
+// Kind is the type of a frame.
 type Kind byte
 
 // The kinds.
@@ -42,7 +42,7 @@ const (
 	MaxJSON  = 16 << 20  // of all others
 )
 
-// chunk is how many bytes of a stream are sent in one frame.
+// chunk is the largest payload that Stream sends in one frame.
 const chunk = 64 << 10
 
 func (k Kind) limit() (int, error) {
@@ -59,7 +59,7 @@ func (k Kind) limit() (int, error) {
 	return 0, fmt.Errorf("unknown kind of frame %q", byte(k))
 }
 
-// Opening returns what a helper of a protocol version writes before its first frame.
+// Opening returns the opening of a helper with a version of the protocol.
 func Opening(mark string, version int) string { return mark + "*" + strconv.Itoa(version) + ";" }
 
 // Writer writes frames. It may be used by several goroutines.
@@ -113,7 +113,7 @@ func (s stream) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ReadFrom copies from r in pieces of one frame each.
+// ReadFrom sends what it reads from r, one frame for each Read.
 func (s stream) ReadFrom(r io.Reader) (n int64, err error) {
 	buf := make([]byte, chunk)
 	for {
@@ -139,7 +139,7 @@ type Reader struct {
 	buf []byte
 }
 
-// NewReader returns a Reader on r, which stands behind the opening.
+// NewReader returns a Reader on r, from which the opening has been read.
 func NewReader(r io.Reader) *Reader {
 	b, ok := r.(*bufio.Reader)
 	if !ok {
@@ -163,7 +163,7 @@ func (r *Reader) Next() (Kind, []byte, error) {
 	if size > uint32(max) {
 		return 0, nil, fmt.Errorf("frame %q of %d bytes, %d are allowed", byte(kind), size, max)
 	}
-	// Memory is taken as the bytes arrive, not as the length claims.
+	// Allocate as the bytes arrive, and not what the length claims.
 	r.buf = r.buf[:0]
 	for left := int(size); left > 0; {
 		n := min(left, chunk)

@@ -1,9 +1,8 @@
-// Package demo is the product's own rehearsal machine: everything hermes-box works on, in one directory, with no VM
-// and no network. limactl and ssh are internal/rehearsal; below them a simulated machine runs the real engine of
-// package guest; what is installed are fixtures, fetched, verified, staged and activated like any other software.
+// Package demo sets up everything that hermes-box works on in one directory, with no VM and no network. limactl and ssh are
+// the stand-ins of internal/rehearsal. In their instances a simulated machine runs the real engine of package guest, which
+// fetches, verifies, stages and activates fixtures like any other software.
 //
-// The host's code above it does not know that it is a demo: it finds other programs of the same names in PATH, and
-// another home.
+// The code of the host does not know that it is a demo: it only finds other programs in PATH, and another home.
 package demo
 
 import (
@@ -31,26 +30,26 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// Variables of the environment.
+// Environment variables.
 const (
-	DirVariable    = "HERMES_BOX_DEMO_DIR"    // where all of it is; default: hermes-box-demo in the user's cache directory
-	FaultsVariable = "HERMES_BOX_DEMO_FAULTS" // what goes wrong, names with commas between
-	PaceVariable   = rehearsal.PaceVariable   // factor for the time that things take; default 1, 0: none
+	DirVariable    = "HERMES_BOX_DEMO_DIR"    // the directory of the demo; default: hermes-box-demo in the user's cache directory
+	FaultsVariable = "HERMES_BOX_DEMO_FAULTS" // names of faults, separated by commas
+	PaceVariable   = rehearsal.PaceVariable   // factor for pauses; default 1, 0: none
 )
 
-// Name is what the box of a demo is called.
+// Name is the name of the box of a demo.
 const Name = "demo"
 
-// Demo is one demo, ready to be worked on.
+// Demo is the directory of one demo.
 type Demo struct {
 	Dir    string
 	Home   string // its HERMES_BOX_HOME
 	Config string // its hermes-box.yaml; the lock is beside it
-	Mirror string // where the parts of its image are
-	Bin    string // its limactl and ssh; to be first in PATH
+	Mirror string // has the parts of its image
+	Bin    string // its limactl and ssh; must be first in PATH
 }
 
-// Dir is where the demo of this user is, by the environment.
+// Dir returns the directory of this user's demo.
 func Dir() (string, error) {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return filepath.Abs(dir)
@@ -62,11 +61,11 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "hermes-box-demo"), nil
 }
 
-// marker is the file by which a demo's directory is known as one.
+// marker is the file that marks a directory as a demo.
 const marker = "hermes-box-demo"
 
-// Open makes the demo in dir, or finds the one that is there: a directory that holds anything else is refused. Its
-// config and lock are the user's to edit once they are there.
+// Open opens the demo in dir and creates it if necessary. A directory with anything else in it is refused. The config and the
+// lock of an existing demo are not changed: the user may have edited them.
 func Open(dir string) (*Demo, error) {
 	d := &Demo{Dir: dir, Home: filepath.Join(dir, "home"), Config: filepath.Join(dir, config.FileName),
 		Mirror: filepath.Join(dir, "mirror"), Bin: filepath.Join(dir, "bin")}
@@ -83,12 +82,12 @@ func Open(dir string) (*Demo, error) {
 	return d, nil
 }
 
-// furnish makes what is missing. Several processes may do so at once.
+// furnish creates what is missing. Several processes may do so at the same time.
 func (d *Demo) furnish() error {
 	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return err
 	}
-	// The marker is first: whoever comes while the rest is made knows the directory by it.
+	// The marker comes first, so that another process recognizes the directory while the rest is created.
 	mutex := flock.New(filepath.Join(d.Dir, marker))
 	if err := mutex.Lock(); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (d *Demo) furnish() error {
 	return nil
 }
 
-// edition identifies the fixtures that this program would make here.
+// edition identifies the fixtures that this program creates here.
 func (d *Demo) edition() string {
 	h := sha256.New()
 	fmt.Fprintln(h, "1", d.Dir, runtime.GOARCH, Releases)
@@ -131,8 +130,8 @@ func (d *Demo) edition() string {
 	return hex.EncodeToString(h.Sum(nil)) + "\n"
 }
 
-// stock makes the fixtures and their locks: one for each release, and hermes-box.lock, which is the first of them until
-// somebody puts another in its place.
+// stock creates the fixtures and their locks: one for each release, and hermes-box.lock, which is a copy of the first until
+// the user replaces it.
 func (d *Demo) stock() error {
 	path := filepath.Join(d.Dir, lock.FileName)
 	have, _ := os.ReadFile(path)
@@ -158,10 +157,10 @@ func (d *Demo) stock() error {
 	return nil
 }
 
-// Lock is the file of a release's lock: copied over hermes-box.lock, it is what the box shall be.
+// Lock returns the lock file of a release. Copy it over hermes-box.lock to make it the desired one.
 func (d *Demo) Lock(release string) string { return filepath.Join(d.Dir, release+".lock") }
 
-// ports are those of a new demo: always the same for the same directory, unless somebody has them.
+// ports returns the ports of a new demo: always the same for a directory, unless they are in use.
 func (d *Demo) ports() (executor, dashboard int) {
 	h := fnv.New32a()
 	h.Write([]byte(d.Dir))
@@ -175,12 +174,12 @@ func (d *Demo) ports() (executor, dashboard int) {
 	}
 }
 
-// Helper is the helper of a simulated machine: this very program under another name, found by the machine's PATH.
+// Helper returns the helper of a simulated machine: a script that runs this program under another name.
 func Helper(string) ([]byte, error) {
 	return []byte("#!/bin/sh\n# The helper of a demo is hermes-box itself, under another name.\nexec hermes-box-guest \"$@\"\n"), nil
 }
 
-// Use makes this process find the demo's limactl and ssh before any other.
+// Use puts the demo's limactl and ssh first in the PATH of this process.
 func (d *Demo) Use() error {
 	pace := os.Getenv(PaceVariable)
 	switch factor, err := strconv.ParseFloat(pace, 64); {
@@ -188,16 +187,16 @@ func (d *Demo) Use() error {
 		if err := os.Setenv(PaceVariable, "1"); err != nil {
 			return err
 		}
-	case err != nil || !(factor >= 0 && factor <= 100): // also what is no number
+	case err != nil || !(factor >= 0 && factor <= 100): // also if it is not a number
 		return fault.New(fault.InvalidInput, "%s %q: accepted are numbers from 0 to 100", PaceVariable, pace).Hint("%s=1", PaceVariable)
 	}
 	return os.Setenv("PATH", d.Bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
-// noKVM is a fault of the host: machines are emulated in software.
+// noKVM is a fault of the host: VMs are emulated in software.
 const noKVM = "no-kvm"
 
-// Acceleration is what a probe of this host finds out about its processor.
+// Acceleration returns the result of probing the demo's host for KVM.
 func (d *Demo) Acceleration() limactl.Accel {
 	if rehearsal.Has(filepath.Join(d.Home, "lima"), noKVM) {
 		return limactl.Accel{Name: "tcg", Reason: "this machine has no /dev/kvm"}
@@ -205,7 +204,7 @@ func (d *Demo) Acceleration() limactl.Accel {
 	return limactl.Accel{Name: "kvm (demo)"}
 }
 
-// Faults are the names of what can go wrong, sorted.
+// Faults returns the names of all faults, sorted.
 func Faults() []string {
 	names := slices.Clone(userland.Faults)
 	names = append(names, noKVM)
@@ -216,7 +215,7 @@ func Faults() []string {
 	return names
 }
 
-// Inject makes exactly these things go wrong from now on, names with commas between, or none where it is empty.
+// Inject switches on exactly these faults, separated by commas; none if it is empty.
 func (d *Demo) Inject(names string) error {
 	var wanted, rest []rehearsal.Fault
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' }) {

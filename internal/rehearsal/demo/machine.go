@@ -13,9 +13,8 @@ import (
 	"hermes-box/internal/rehearsal/userland"
 )
 
-// Main becomes one of the programs that the demo is made of, and does not return, if this process was started as one:
-// limactl or ssh of the host, or what a simulated machine runs. It is to be the first thing that main does, and costs
-// nothing otherwise.
+// Main runs a program of the demo, and does not return, if this process was started under the name of one: limactl or ssh
+// of the host, or a program of a simulated machine. Call it first in main. Otherwise it costs nothing.
 func Main() {
 	if status, is := userland.Main(machineAt); is {
 		os.Exit(status)
@@ -40,7 +39,7 @@ func Props() []string {
 	return []string{"ssh-keygen", "qemu-img", "qemu-system-" + arch}
 }
 
-// inside is what runs in the rehearsal's instances: a simulated machine.
+// inside runs a simulated machine in the rehearsal's instances.
 type inside struct{}
 
 func (inside) Boot(ctx context.Context, m rehearsal.Machine, console io.Writer, ready func()) error {
@@ -61,7 +60,7 @@ func (inside) Login(m rehearsal.Machine, command, term string) *exec.Cmd {
 	return cmd
 }
 
-// machineAt is the machine in an instance's directory. Its faults are those of the LIMA_HOME around it.
+// machineAt returns the machine in an instance's directory. Its faults are those of its LIMA_HOME.
 func machineAt(root string) userland.Machine {
 	lima := filepath.Dir(filepath.Dir(root))
 	return userland.Machine{

@@ -25,15 +25,15 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// Releases are the versions of the fixtures, each a whole set. The first is what a new demo has.
+// Releases are the versions of the fixtures, each a complete set. A new demo has the first.
 var Releases = []string{"demo-1", "demo-2"}
 
-// programs are what stands for the software: shell scripts that say so.
+// programs are shell scripts in place of the real software.
 //
 //go:embed programs
 var programs embed.FS
 
-// program is the text of one, for a release.
+// program returns the text of one, for a release.
 func program(name, release string) []byte {
 	text, err := programs.ReadFile("programs/" + name)
 	if err != nil {
@@ -42,10 +42,10 @@ func program(name, release string) []byte {
 	return bytes.ReplaceAll(text, []byte("VERSION"), []byte(release))
 }
 
-// shelf is a directory that artifacts are put into.
+// shelf is a directory of artifacts.
 type shelf struct{ dir string }
 
-// put writes one artifact of a release: where its url says, a plain file.
+// put writes one artifact of a release as a plain file, under the path of its url.
 func (s shelf) put(release, name string, data []byte) (lock.Artifact, error) {
 	path := filepath.Join(s.dir, "releases", release, name)
 	if err := write(path, data); err != nil {
@@ -57,7 +57,7 @@ func (s shelf) put(release, name string, data []byte) (lock.Artifact, error) {
 	}, nil
 }
 
-// make makes every artifact of a release and gives the lock that names them.
+// make creates every artifact of a release and returns the lock that names them.
 func (s shelf) make(release string) (*lock.Lock, error) {
 	l := &lock.Lock{Schema: lock.Schema, Lima: lock.Lima{Version: rehearsal.Version}, Arch: runtime.GOARCH,
 		Image: lock.Image{Name: "demo, no image"}, Components: map[string]*lock.Component{}}
@@ -95,7 +95,7 @@ type part struct {
 	data []byte
 }
 
-// parts are the artifacts of a component, each laid out as its vendor does it.
+// parts returns the artifacts of a component, each in the layout of its vendor.
 func parts(component, release string) []part {
 	switch component {
 	case "node":
@@ -111,24 +111,24 @@ func parts(component, release string) []part {
 		return []part{{"codex.tgz", archive("package/vendor/demo/bin/codex", program("codex", release),
 			"package/vendor/demo/codex-resources/ballast", ballast("codex"+release, 1000))}}
 	}
-	version := strings.ReplaceAll(release, "-", "_") // a wheel's own way to write it
+	version := strings.ReplaceAll(release, "-", "_") // as a wheel spells it
 	return []part{{"hermes_agent-" + version + "-py3-none-any.whl", archive("bin/hermes", program("hermes", release),
 		"lib/python3.13/site-packages/hermes/ballast", ballast("hermes"+release, 300))}}
 }
 
-// ballast is so many KiB that cannot be compressed: something that moves while one watches.
+// ballast returns that many KiB that cannot be compressed, so that progress is visible.
 func ballast(seed string, kib int) []byte {
 	data := make([]byte, kib<<10)
 	rand.NewChaCha8(sha256.Sum256([]byte(seed))).Read(data)
 	return data
 }
 
-// archive is a tar of files, names and contents in turn. The same ones make the same bytes.
+// archive returns a tar of files, given as names and contents in turn. The same files give the same bytes.
 func archive(pairs ...any) []byte {
 	var out bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
 	if err != nil {
-		panic(err) // of a wrong level alone
+		panic(err) // only for an invalid level
 	}
 	w := tar.NewWriter(zip)
 	for i := 0; i < len(pairs); i += 2 {
@@ -136,14 +136,14 @@ func archive(pairs ...any) []byte {
 		_ = w.WriteHeader(&tar.Header{Name: pairs[i].(string), Mode: 0o755, Size: int64(len(data))})
 		_, _ = w.Write(data)
 	}
-	_, _ = w.Close(), zip.Close() // into memory: nothing can fail
+	_, _ = w.Close(), zip.Close() // in memory: they cannot fail
 	return out.Bytes()
 }
 
-// registry is the name by which the lock calls where the image is. The parts are found in the mirror.
+// registry is the registry of the image in the lock. Its parts are in the mirror.
 const registry = "demo.invalid/executor"
 
-// image makes Executor's image and puts its parts into the mirror.
+// image creates Executor's image and puts its parts into the mirror.
 func (s shelf) image(release string) (lock.Artifact, error) {
 	fail := func(err error) (lock.Artifact, error) {
 		return lock.Artifact{}, fmt.Errorf("image of executor: %w", err)
@@ -186,7 +186,7 @@ func (s shelf) image(release string) (lock.Artifact, error) {
 		if err := write(filepath.Join(s.dir, "mirror", "sha256", hex.EncodeToString(sum[:])), part); err != nil {
 			return fail(err)
 		}
-		a.Digest = "sha256:" + hex.EncodeToString(sum[:]) // in the end that of the manifest
+		a.Digest = "sha256:" + hex.EncodeToString(sum[:]) // the last one is that of the manifest
 		a.Size += int64(len(part))
 	}
 	a.URL = "oci://" + registry + "@" + a.Digest

@@ -36,7 +36,7 @@ func (m Machine) Login(command, term string) *exec.Cmd {
 	return cmd
 }
 
-// loginShell is the shell of a login.
+// loginShell returns the shell of a login.
 func loginShell() string {
 	const shell = "/bin/bash"
 	if _, err := os.Stat(shell); err != nil {
@@ -45,7 +45,7 @@ func loginShell() string {
 	return shell
 }
 
-// session is what somebody sees who logs in with a terminal.
+// session execs the shell of a login with a terminal, which says that it is a demo.
 func (m Machine) session() int {
 	shell := loginShell()
 	script := `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' "$1"` +
@@ -59,10 +59,10 @@ func (m Machine) session() int {
 	return 1
 }
 
-// tm is the command that attaches to tmux, where that is no part of the simulation.
+// tm stands for the guest's command tm. There is no tmux in the simulation.
 func (m Machine) tm(args []string) int { return m.helper(append([]string{protocol.Attach}, args...)) }
 
-// terminal returns the arguments of a helper as they are, but nil for one that is to attach to tmux.
+// terminal returns the arguments of a helper unchanged, or nil if it has to attach to tmux.
 func (m Machine) terminal(args []string) []string {
 	if len(args) > 0 && args[0] == protocol.Attach && !slices.Contains(args, "--") {
 		return nil
@@ -70,7 +70,7 @@ func (m Machine) terminal(args []string) []string {
 	return args
 }
 
-// command makes the paths of the machine in a command real ones.
+// command replaces the paths of the machine in a command by real ones.
 func (m Machine) command(c *protocol.Command) {
 	for i := range c.Args {
 		c.Args[i] = m.realBytes(c.Args[i])
@@ -81,7 +81,7 @@ func (m Machine) command(c *protocol.Command) {
 	c.Dir = m.realBytes(c.Dir)
 }
 
-// realBytes is real for a text that is not quoted for a shell.
+// realBytes does what real does for a text that is not quoted for a shell.
 func (m Machine) realBytes(text []byte) []byte {
 	var out []byte
 	begins := true
