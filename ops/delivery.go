@@ -39,8 +39,8 @@ func softwareArtifacts(l *lock.Lock) []lock.Artifact {
 	return all
 }
 
-// delivery brings what a lock names into the guest of a running box, in three parts that may overlap: fetch, send and
-// apply. Every operation that installs software is made of it.
+// delivery installs what a lock names in the guest of a running box, in three parts that may overlap: fetch, send and apply.
+// Every operation that installs software uses it.
 type delivery struct {
 	*Box
 	lock  *lock.Lock
@@ -54,12 +54,12 @@ func (b *Box) deliver(l *lock.Lock, cache *artifact.Cache) *delivery {
 	return &delivery{Box: b, lock: l, cache: cache}
 }
 
-// fetchImage brings what the VM boots from into the cache. What is there already is only looked at.
+// fetchImage fetches the image that the VM boots from into the cache. Artifacts that are there are not fetched again.
 func (d *delivery) fetchImage(ctx context.Context, p *Progress) error {
 	return d.fetch(ctx, imageArtifacts(d.lock), p)
 }
 
-// fetchSoftware brings what is installed in the guest into the cache.
+// fetchSoftware fetches the packages and components that are installed in the guest into the cache.
 func (d *delivery) fetchSoftware(ctx context.Context, p *Progress) error {
 	return d.fetch(ctx, softwareArtifacts(d.lock), p)
 }
@@ -81,7 +81,7 @@ func (d *delivery) sendPackages(ctx context.Context, p *Progress) error {
 	return d.send(ctx, d.packages(), p)
 }
 
-// sendComponents sends what the components are made of.
+// sendComponents sends the artifacts of all components.
 func (d *delivery) sendComponents(ctx context.Context, p *Progress) error {
 	tx, err := transaction(d.lock, d.Ports(), d.cache)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *delivery) send(ctx context.Context, digests []string, p *Progress) erro
 	return nil
 }
 
-// lacks returns those of the digests that the guest does not have. The guest is asked once: nobody else sends objects
+// lacks returns the digests that the guest does not have. The guest is asked once: no other process sends objects
 // while an operation has the box's lock.
 func (d *delivery) lacks(ctx context.Context, digests []string) (lacks []string, err error) {
 	d.mu.Lock()

@@ -50,7 +50,7 @@ type Box struct {
 	RecordErr error
 
 	leftovers *Destroyed // what recovery has removed of a create that was cut off
-	journal   *journal   // of this operation
+	journal   *journal   // of the operation that this Box runs and has the lock for; nil while it runs none
 	upgraded  bool       // the helper in the box is known to be ours
 }
 
@@ -188,7 +188,7 @@ func (b *Box) unreached(ctx context.Context, err error) error {
 	return fault.New(fault.PreflightFailed, "box %q is %s: %s: %w", b.Name(), in.State, in.Cause, err).Hint("%s", hint)
 }
 
-// vmGone is the error for a box whose VM is gone, and says what is left of it.
+// vmGone is the error for a box whose VM does not exist any more; it says what is left.
 func (b *Box) vmGone() error {
 	if !b.Lima.HasDisk(b.Record.Disk) {
 		return fault.New(fault.NotFound, "the VM and the data disk of box %q are gone", b.Name()).
@@ -226,6 +226,7 @@ func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, pr
 	}
 	_ = artifact.Sweep(b.Home.Artifacts(), partialAge) // what cannot be removed is in nobody's way
 	b.journal = newJournal(b.Home, b.Name(), name)
+	defer func() { b.journal = nil }()
 	plan, err := prepare(ctx)
 	if err != nil {
 		return err

@@ -30,8 +30,7 @@ func (j *journal) begin(made ...string) error {
 	return j.save()
 }
 
-// at notes the step that has begun. It only tells people where the operation was cut off, so what cannot be written
-// is no error.
+// at records the step that has begun. This only tells people where the operation was cut off, so errors are ignored.
 func (j *journal) at(step string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -41,7 +40,7 @@ func (j *journal) at(step string) {
 	}
 }
 
-// making notes what is about to be made, so that a crash at any moment leaves a trace of it.
+// making records what is about to be made, so that recovery can remove it after a crash at any moment.
 func (j *journal) making(what string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -49,7 +48,7 @@ func (j *journal) making(what string) error {
 	return j.save()
 }
 
-// notMade strikes out what turned out to be somebody else's.
+// notMade removes a thing from the record that turned out to belong to another program.
 func (j *journal) notMade(what string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -57,7 +56,7 @@ func (j *journal) notMade(what string) error {
 	return j.save()
 }
 
-// made tells whether the operation has noted a thing as its own.
+// made reports whether the operation has recorded a thing as made.
 func (j *journal) made(what string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

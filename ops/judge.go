@@ -6,8 +6,8 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// judge is the state of a box whose guest answers. What an operation under way has not brought up yet, or has taken down
-// already, has not failed. status, create and start all judge by it.
+// judge returns the state of a box whose guest answers. Services that an operation under way has not started yet, or has
+// stopped already, have not failed. status, create and start all use it.
 func judge(guest *protocol.Status, u *Underway) limactl.State {
 	state := limactl.Running
 	if guest.DataProblem != "" || guest.LockProblem != "" || len(guest.Components) == 0 {
@@ -30,7 +30,7 @@ func judge(guest *protocol.Status, u *Underway) limactl.State {
 	return state
 }
 
-// sound tells whether everything in the box works.
+// sound reports whether everything in the box works.
 func sound(guest *protocol.Status) bool { return judge(guest, nil) == limactl.Running }
 
 // NotAsked is the state of a component that was not asked, or did not answer.

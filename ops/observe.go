@@ -91,12 +91,12 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// off tells whether nothing of a VM runs.
+// off reports whether nothing of a VM runs.
 func off(in limactl.Instance) bool {
 	return in.State == limactl.Stopped || in.State == limactl.Absent || in.Left || in.Dead
 }
 
-// settleState puts into a status what the state of the box is, by what was seen of it.
+// settleState sets state and cause of a status by what was seen of the box.
 func (b *Box) settleState(st *Status, s sight) {
 	state, cause := s.vm.State, s.vm.Cause
 	switch {
@@ -121,5 +121,5 @@ func (b *Box) settleState(st *Status, s sight) {
 	}
 }
 
-// gone tells whether the box has no VM any more.
+// gone reports whether the VM does not exist any more.
 func gone(in limactl.Instance) bool { return in.State == limactl.Absent || in.Left }

@@ -9,8 +9,8 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Operation is all that is known about one operation that changes a box. The verbs of the command line, those of the
-// dashboard, recovery and what is said of an operation under way are fed from these rows; Operations lists them.
+// Operation describes one operation that changes a box. The verbs of the command line and of the dashboard, recovery, and the
+// texts about an operation under way are made from it. Operations lists all of them.
 type Operation struct {
 	Name        string   // of its verb, in locks, journals and log files
 	Effect      string   // one line: what it will do
@@ -48,14 +48,14 @@ const (
 	NeedsRunning             // or degraded, or starting
 )
 
-// Force is what is said of an operation when it is forced.
+// Force holds the texts of an operation that is forced.
 type Force struct {
 	Help string // of the flag --force
 	// Effect, Words, Ask and Cancel replace those of the operation, where the dashboard offers both.
 	Effect, Words, Ask, Cancel string
 }
 
-// Advice is something to do next: a verb, and what it is good for.
+// Advice is something to do next: what for, and the verb.
 type Advice struct{ To, Verb string }
 
 // Operations are all operations, in the order in which they are listed for people.
@@ -84,7 +84,7 @@ func (b *Box) Do(ctx context.Context, name string, force bool, sink Sink) (any, 
 	return o.run(ctx, b, force, sink)
 }
 
-// unknownOperation is the error for what a newer version has begun and this one cannot finish.
+// unknownOperation is the error for the journal of an operation of a newer version, which this one cannot finish.
 func unknownOperation(box, operation string) error {
 	return fault.New(fault.PreflightFailed, "%q of box %q was cut off, and this version of hermes-box does not know that operation", operation, box).
 		Hint("use the newer version of this program, which began it").Detail("operation", operation)

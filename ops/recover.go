@@ -28,8 +28,8 @@ func (b *Box) recover(ctx context.Context, next Operation, sink Sink) error {
 	return b.Home.RemoveJournal(b.Name())
 }
 
-// resumeDestroy recovers a destroy. One that has removed nothing yet is forgotten; one that has is finished by another
-// destroy alone: no other command deletes what is left of the data.
+// resumeDestroy recovers a destroy. If it has removed nothing yet, its journal is removed. Otherwise only another destroy
+// finishes it: no other command deletes the rest of the data.
 func (b *Box) resumeDestroy(_ context.Context, j *store.Journal, next Operation, _ Sink) error {
 	switch {
 	case next.Name == j.Operation:

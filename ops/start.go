@@ -42,7 +42,7 @@ func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 				return Plan{}, nil
 			}
 		}
-		if c := b.checkLima(ctx); c.Verdict != Pass { // as create: an untested version is not let at the disks
+		if c := b.checkLima(ctx); c.Verdict != Pass { // as in create: a version of Lima that was not tested must not touch the disks
 			return Plan{}, c.refusal()
 		}
 		return Plan{Steps: b.startSteps(in, result)}, nil
@@ -92,7 +92,7 @@ func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 	}
 	return append(steps,
 		Step{ID: "services", Title: "start the services", Do: func(ctx context.Context, p *Progress) error {
-			// The helper is part of this program, not of what is installed.
+			// The helper belongs to this program, not to the installed software.
 			return b.askUpgrading(ctx, protocol.VerbStart, nil, nil, relay(p))
 		}},
 		Step{ID: "verify", Title: "check the box", Do: func(ctx context.Context, p *Progress) (err error) {

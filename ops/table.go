@@ -103,5 +103,5 @@ their exact names, are touched. Without --force a fresh verified backup must exi
 	}
 }
 
-// stopping is shown of a box that an operation is taking down.
+// stopping is the state of a box while an operation stops or removes it.
 const stopping limactl.State = "stopping"

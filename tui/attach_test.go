@@ -19,7 +19,7 @@ func TestLeftSession(t *testing.T) {
 	}
 	m.update(detachMsg{err: err})
 	if m.failure == nil {
-		t.Error("a session that failed at once is not told")
+		t.Error("the failure of a session that ended at once is not shown")
 	}
 }
 

@@ -25,15 +25,15 @@ func TestCanceledIsNotFailed(t *testing.T) {
 		}
 		settle(t, m)
 		if m.failure != nil || m.lastFailure != nil {
-			t.Errorf("away %v: it is told as a failure", away)
+			t.Errorf("away %v: a failure is shown", away)
 		}
 		if s := screen(m); strings.Contains(s, "failed") || !strings.Contains(s, "create was canceled") {
-			t.Errorf("away %v: it does not say that it was canceled:\n%s", away, s)
+			t.Errorf("away %v: it is not shown as canceled:\n%s", away, s)
 		}
 		var out strings.Builder
 		m.reportUnread(&out)
 		if out.Len() != 0 {
-			t.Errorf("away %v: leaving tells %q", away, out.String())
+			t.Errorf("away %v: printed at exit: %q", away, out.String())
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestCanceledAndStuck(t *testing.T) {
 	o.apply(ops.Event{Kind: ops.Undone, Step: "vm", Title: "make the VM", Error: "it stays"})
 	o.finish(fault.New(fault.Interrupted, "create was interrupted"), noon)
 	if o.wasCanceled() || o.ending() != "failed" {
-		t.Error("it is told as undone")
+		t.Error("it counts as canceled without a failure")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestNothingRunsAfterAFailure(t *testing.T) {
 	m.op.grid["hermes"]["stage"] = protocol.Started
 	m.op.finish(m.op.err, noon)
 	if s := screen(m); strings.Contains(s, "▸") || !strings.Contains(s, "failed at codex smoke") {
-		t.Errorf("something still runs:\n%s", s)
+		t.Errorf("a step is still shown as running:\n%s", s)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestTryAgain(t *testing.T) {
 	m := on(f)
 	press(m, "enter")
 	if press(m, "r"); !strings.Contains(m.note, "under way") {
-		t.Errorf("r tells %q while it runs", m.note)
+		t.Errorf("r while it runs: note %q", m.note)
 	}
 	settle(t, m)
 	m.op.grace = widget.Grace{}
@@ -92,7 +92,7 @@ func TestChecksAfterAFailureElsewhere(t *testing.T) {
 	m.failure = nil
 	drain(m, m.learn(f.known))
 	if s := screen(m); m.place() != onFirst || !strings.Contains(s, "3 failed") {
-		t.Errorf("no checks:\n%s", s)
+		t.Errorf("the checks are not shown:\n%s", s)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestColumns(t *testing.T) {
 	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "verify", Title: "check the box"}}})
 	o.apply(ops.Event{Kind: ops.Phase, Step: "verify", Component: "node", Phase: protocol.PhaseHealth, State: protocol.Healthy})
 	if s := screen(m); !strings.Contains(s, "software   health") || strings.Contains(s, "stage") {
-		t.Errorf("not the health alone:\n%s", s)
+		t.Errorf("the grid shows more than the health column, or not that:\n%s", s)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestWhyNotStart(t *testing.T) {
 	m := on(noBox())
 	press(m, "d")
 	if press(m, "s"); m.op != nil || !strings.Contains(m.note, "there is no box") || strings.Contains(screen(m), "s start") {
-		t.Errorf("s starts no box, or tells %q", m.note)
+		t.Errorf("s begins a start without a box, or the note is %q", m.note)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func TestTroubleIsSaid(t *testing.T) {
 	st := runningStatus()
 	if s := screen(on(withStatus(st))); !strings.Contains(s, "ports 4788 ✓ 9119 ✓") || strings.Contains(s, "! ") {
-		t.Errorf("all is well:\n%s", s)
+		t.Errorf("a healthy box is shown with a problem, or without its ports:\n%s", s)
 	}
 	st.Skew, st.Guest.OOMKills = -3600, 1
 	st.Forwards[1].State, st.Forwards[1].Holder = ops.PortTaken, "pid 812"

@@ -36,7 +36,7 @@ func TestPaletteHasFirstWhatCanBeDone(t *testing.T) {
 	}
 	for _, c := range []struct{ query, want string }{{"log", "logs"}, {"start", "start"}, {"st", "stop"}} {
 		if got := first(on(withStatus(runningStatus())), ":", c.query); got != c.want {
-			t.Errorf("%q finds %s first, not %s", c.query, got, c.want)
+			t.Errorf("%q finds %s first, want %s", c.query, got, c.want)
 		}
 	}
 	if got := first(on(withStatus(runningStatus())), "?", "G"); got != "end" {

@@ -18,7 +18,7 @@ func TestDoctorSelectsWhatFails(t *testing.T) {
 	at := m.doctor.checks.list.At
 	drain(m, press(m, "r"))
 	if m.doctor.checks.list.At != at {
-		t.Errorf("it has moved from %d to %d", at, m.doctor.checks.list.At)
+		t.Errorf("the selection moved from %d to %d", at, m.doctor.checks.list.At)
 	}
 }
 
@@ -30,6 +30,6 @@ func TestDoctorLooksEachTime(t *testing.T) {
 	drain(m, press(m, "esc"))
 	drain(m, press(m, "d"))
 	if n := strings.Count(strings.Join(f.asked, " "), "doctor"); n != 2 {
-		t.Errorf("the box was looked at %d times", n)
+		t.Errorf("the checks ran %d times, want 2", n)
 	}
 }

@@ -101,11 +101,11 @@ func TestComponentsDuringAStart(t *testing.T) {
 	m := on(f)
 	press(m, "s", "esc")
 	if s := screen(m); strings.Contains(s, "○ stopped") || !strings.Contains(s, "○ was healthy") {
-		t.Errorf("not asked yet:\n%s", s)
+		t.Errorf("before any event:\n%s", s)
 	}
 	m.own.apply(ops.Event{Kind: ops.Phase, Step: "boot", Component: "node", Phase: protocol.PhaseHealth, State: protocol.Healthy})
 	if s := screen(m); !strings.Contains(s, "✓ healthy") {
-		t.Errorf("node is healthy:\n%s", s)
+		t.Errorf("after the event that node is healthy:\n%s", s)
 	}
 	end <- nil
 	settle(t, m)

@@ -220,7 +220,7 @@ func walk(t *testing.T, seed uint64, steps int) {
 			m.update(attachMsg{err: errGivenUp, cancel: func() {}})
 		}
 	}
-	t.Fatalf("seed %d: there is no way out of\n%s", seed, screen(m))
+	t.Fatalf("seed %d: q does not quit from\n%s", seed, screen(m))
 }
 
 // Whatever is typed and whatever happens, in any order: no frame is larger than the terminal, no text from the box

@@ -233,7 +233,7 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got != string(want) {
-					t.Errorf("differs from %s; go test ./tui -update writes it anew. Got:\n%s", path, got)
+					t.Errorf("differs from %s; go test ./tui -update rewrites it. Got:\n%s", path, got)
 				}
 			})
 		}

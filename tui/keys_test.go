@@ -26,44 +26,44 @@ func TestKeys(t *testing.T) {
 		{"down moves", withStatus(runningStatus()), "j j", "▸ claude", "▸ node", ""},
 		{"the selection stops at the end", withStatus(runningStatus()), "j j j j j j j j j", "▸ executor", "", ""},
 		{"enter opens the details", withStatus(runningStatus()), "j j j enter", "desired    0.171.0", "next ──", ""},
-		{"esc comes back to the same", withStatus(runningStatus()), "j j j enter esc", "▸ codex", "", ""},
+		{"esc keeps the selection", withStatus(runningStatus()), "j j j enter esc", "▸ codex", "", ""},
 		{"drift", withStatus(runningStatus()), "v", "needs an update, 148 MiB to download", "", ""},
 		{"a key that cannot be pressed says why", withStatus(runningStatus()), "s", "start: the box is running already", "", "!start"},
-		{"and the next key takes that away", withStatus(runningStatus()), "s j", "▸ uv", "running already", "!start"},
+		{"the next key clears the note", withStatus(runningStatus()), "s j", "▸ uv", "running already", "!start"},
 		{"attach to a stopped box", withStatus(off("stopped")), "a", "attach: the box is stopped: s starts it", "", "!attach"},
-		{"nobody signs in to a stopped box", withStatus(off("stopped")), "w", "sign in: the box is stopped: s starts it", "", "!login"},
+		{"no sign-in to a stopped box", withStatus(off("stopped")), "w", "sign in: the box is stopped: s starts it", "", "!login"},
 		{"the details say what to type", withStatus(runningStatus()), "j j enter", "hermes-box exec -t -- claude auth login", "", ""},
 		{"a suggestion by its number", withStatus(runningStatus()), "2", "needs an update", "", ""},
 		{"start begins at once", withStatus(off("stopped")), "s", "start", "", "start"},
 		{"stop asks", withStatus(runningStatus()), "S", "Stop main?", "", "!stop"},
 		{"enter is no", withStatus(runningStatus()), "S enter", "▸ node", "Stop main?", "!stop"},
-		{"any other key is no answer", withStatus(runningStatus()), "S t a", "Stop main?", "", "!stop"},
+		{"other keys do not answer", withStatus(runningStatus()), "S t a", "Stop main?", "", "!stop"},
 		{"y is yes", withStatus(runningStatus()), "S y", "", "Stop main?", "stop"},
-		{"marked, enter is yes", withStatus(runningStatus()), "S tab enter", "", "Stop main?", "stop"},
+		{"enter is yes when yes is marked", withStatus(runningStatus()), "S tab enter", "", "Stop main?", "stop"},
 		{"by force", withStatus(off("degraded")), "K y", "", "", "force-stop"},
 		{"destroy wants the name", withStatus(runningStatus()), "X enter", "type main", "", "!force-destroy"},
 		{"y is not the name", withStatus(runningStatus()), "X y enter", "that is not the name; type main", "", "!force-destroy"},
 		{"another name", withStatus(runningStatus()), "X m a i n 2 enter", "that is not the name", "", "!force-destroy"},
-		{"its name", withStatus(runningStatus()), "X m a i n enter", "", "Destroy main", "force-destroy"},
+		{"the name of the box", withStatus(runningStatus()), "X m a i n enter", "", "Destroy main", "force-destroy"},
 		{"esc keeps it", withStatus(runningStatus()), "X m a i n esc", "▸ node", "Destroy main", "!force-destroy"},
-		{"the first key of all makes the box", noBox(), "enter", "", "", "create"},
-		{"c makes it too", noBox(), "c", "", "", "create"},
-		{"not without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "create the box: there is no config yet", "", "!create"},
-		{"not where it is", withStatus(runningStatus()), "c", "create: the box exists", "", "!create"},
-		{"what another command is making is not made", busyBox(), "c", "another hermes-box is at work", "", "!create"},
+		{"enter creates the box", noBox(), "enter", "", "", "create"},
+		{"c creates it too", noBox(), "c", "", "", "create"},
+		{"no create without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "create the box: there is no config yet", "", "!create"},
+		{"no create of a box that exists", withStatus(runningStatus()), "c", "create: the box exists", "", "!create"},
+		{"no create while another command creates the box", busyBox(), "c", "another hermes-box is at work", "", "!create"},
 		{"logs of the selected component", withStatus(runningStatus()), "j j j j j l", "▸ executor", "", "logs:executor"},
 		{"operations when the box is off", withStatus(off("stopped")), "l", "▸ operations", "", "logs:operations"},
 		{"the next log", withStatus(off("stopped")), "l tab", "▸ commands", "", "logs:commands"},
 		{"nothing to attach to", noBox(), "a", "attach: there is no box yet", "", "!attach"},
 		{"a key of another view", withStatus(runningStatus()), "tab", "next log: not in this view", "", ""},
 		{"the portal", withStatus(runningStatus()), "p", "http://127.0.0.1:4788/", "", "open:executor"},
-		{"that of hermes", withStatus(runningStatus()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
-		{"none of a stopped box", withStatus(off("stopped")), "p", "portal: the box is not running", "", "!open"},
+		{"the dashboard of hermes", withStatus(runningStatus()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
+		{"no portal of a stopped box", withStatus(off("stopped")), "p", "portal: the box is not running", "", "!open"},
 		{"doctor", withStatus(runningStatus()), "d", "┌ doctor ─", "", "doctor"},
 		{"the palette by a synonym", withStatus(runningStatus()), ": d e l e t e enter", "Destroy main", "command ──", ""},
 		{"the palette by another", withStatus(runningStatus()), ": d i a g n enter", "doctor", "", "doctor"},
 		{"the palette says why not", withStatus(off("stopped")), ": s s h enter", "attach: the box is stopped", "", "!attach"},
-		{"what nothing is called", withStatus(runningStatus()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
+		{"no match in the palette", withStatus(runningStatus()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
 		{"esc leaves the palette", withStatus(runningStatus()), ": x esc", "▸ node", "command ──", ""},
 		{"help runs what is chosen", withStatus(runningStatus()), "? l o g s enter", "log of hermes", "keys ──", "logs:hermes"},
 		{"? closes help", withStatus(runningStatus()), "? ?", "▸ node", "keys ──", ""},
@@ -84,7 +84,7 @@ func TestKeys(t *testing.T) {
 				t.Errorf("it shows %q:\n%s", c.hides, s)
 			}
 			if not, ok := strings.CutPrefix(c.asked, "!"); ok && c.box.did(not) || !ok && !c.box.did(c.asked) {
-				t.Errorf("asked %v, not as %q", c.box.asked, c.asked)
+				t.Errorf("the box was asked %v, want %q", c.box.asked, c.asked)
 			}
 		})
 	}
@@ -134,10 +134,10 @@ func TestNothingIsDoneUnseen(t *testing.T) {
 	m.update(sized(40, 10))
 	drain(m, press(m, "S", "y", "X"))
 	if m.dialog != nil || f.did("stop") {
-		t.Error("something is done that cannot be seen")
+		t.Error("a key acts in a terminal that is too small")
 	}
 	if press(m, "q") == nil || m.ctx.Err() == nil {
-		t.Error("q does not leave")
+		t.Error("q does not quit")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestBindings(t *testing.T) {
 		}
 		ids[b.id] = true
 		if (b.id == "destroy" || b.id == "force-stop") && strings.ToLower(b.keys[0]) == b.keys[0] {
-			t.Errorf("%s destroys, and is no capital", b.id)
+			t.Errorf("%s is destructive, but its key is not a capital", b.id)
 		}
 	}
 }

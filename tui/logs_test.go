@@ -17,7 +17,7 @@ func TestLogFollows(t *testing.T) {
 	m.logs.feed = newFeed[string](nil)
 	more := func(lines ...string) { m.logs.take(m.worker, batch[string]{from: m.logs.feed, items: lines}) }
 	if s := screen(m); !strings.Contains(s, "message 99") {
-		t.Fatalf("it does not begin at its end:\n%s", s)
+		t.Fatalf("the log does not begin at its end:\n%s", s)
 	}
 	more("a new line")
 	if s := screen(m); !strings.Contains(s, "a new line") {
@@ -27,11 +27,11 @@ func TestLogFollows(t *testing.T) {
 	before := m.logs.top
 	more("one more")
 	if s := screen(m); m.logs.top != before || strings.Contains(s, "one more") || m.logs.follow {
-		t.Errorf("it moves under the reader:\n%s", s)
+		t.Errorf("the lines on the screen move while new ones come:\n%s", s)
 	}
 	press(m, "G")
 	if s := screen(m); !strings.Contains(s, "one more") || !m.logs.follow {
-		t.Errorf("its end does not take following up:\n%s", s)
+		t.Errorf("reaching the end does not follow again:\n%s", s)
 	}
 	press(m, "f")
 	more("not seen")
@@ -44,7 +44,7 @@ func TestLogSearches(t *testing.T) {
 	m := logOf("hermes", manyLines(100))
 	press(m, "/", "q", "1", "esc")
 	if m.logs.query.Text != "" || m.view != onLogs {
-		t.Fatal("esc does not end the search alone")
+		t.Fatal("esc does not end only the search")
 	}
 	press(m, "/", "E", " ", "3", "enter") // whatever the case
 	screen(m)
@@ -64,11 +64,11 @@ func TestLogSearches(t *testing.T) {
 func TestLogWraps(t *testing.T) {
 	m := logOf("hermes", []string{strings.Repeat("x", 100) + "END"})
 	if s := screen(m); strings.Contains(s, "END") {
-		t.Errorf("not cut:\n%s", s)
+		t.Errorf("a long line is not cut:\n%s", s)
 	}
 	press(m, "z")
 	if s := screen(m); !strings.Contains(s, "END") {
-		t.Errorf("not broken:\n%s", s)
+		t.Errorf("a long line is not wrapped:\n%s", s)
 	}
 	m.update(sized(60, 24))
 	if s := screen(m); !strings.Contains(s, "END") || len(m.logs.drawn.lines) != 2 {
@@ -89,7 +89,7 @@ func TestLogOfAFile(t *testing.T) {
 	m.logs.feed = feed
 	m.logs.take(m.worker, batch[string]{from: feed, items: []string{"one"}})
 	if len(m.logs.lines) != 2 {
-		t.Error("half a file is shown")
+		t.Error("a file that was read only in part is shown")
 	}
 	m.logs.take(m.worker, batch[string]{from: feed, items: []string{"two", "three"}, ended: true})
 	if got := strings.Join(m.logs.lines, " "); got != "one two three" {

@@ -52,11 +52,11 @@ func TestQuitDuringAnOperation(t *testing.T) {
 		t.Fatal(screen(m))
 	}
 	if press(m, "enter"); m.dialog != nil || m.ctx.Err() != nil {
-		t.Fatal("enter has left")
+		t.Fatal("enter quits")
 	}
 	press(m, "q")
 	if cmd := press(m, "y"); cmd == nil || m.ctx.Err() == nil || !m.op.canceled {
-		t.Fatal("y has not left, or has left the operation")
+		t.Fatal("y does not quit, or does not cancel the operation")
 	}
 	settle(t, m)
 	close(end)

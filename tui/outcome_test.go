@@ -35,7 +35,7 @@ func TestFailureElsewhere(t *testing.T) {
 	for range 3 {
 		now = now.Add(200 * time.Millisecond)
 		if press(m, "enter"); m.failure == nil {
-			t.Fatal("a key in flight has closed it")
+			t.Fatal("a key typed before the pause closes it")
 		}
 	}
 	now = now.Add(widget.Pause)
@@ -46,7 +46,7 @@ func TestFailureElsewhere(t *testing.T) {
 		t.Fatal("e does not show it again")
 	}
 	if press(m, "esc"); m.failure != nil {
-		t.Fatal("shown again it opened by a key, and waits all the same")
+		t.Fatal("an error that was opened by a key ignores keys")
 	}
 }
 
@@ -102,6 +102,6 @@ func TestUnreadErrorIsTold(t *testing.T) {
 	out.Reset()
 	press(m, "enter")
 	if m.reportUnread(&out); out.String() != "" {
-		t.Errorf("read, and told again: %q", out.String())
+		t.Errorf("an error that was closed is printed again: %q", out.String())
 	}
 }

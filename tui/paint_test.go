@@ -17,7 +17,7 @@ func TestGlyphs(t *testing.T) {
 				t.Errorf("%s: private glyph %q", s.name, r)
 			}
 			if widget.ToASCII(string(r)) == "?" && r > 0x7e {
-				t.Errorf("%s: %q has no stand-in", s.name, r)
+				t.Errorf("%s: %q has no substitute in ASCII", s.name, r)
 			}
 		}
 		m := s.make(80, 24)

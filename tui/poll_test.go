@@ -42,7 +42,7 @@ func TestStaleIsToldApart(t *testing.T) {
 	now = now.Add(time.Minute)
 	drain(m, m.ask())
 	if m.live == nil {
-		t.Fatal("a failed question has thrown away the last answer")
+		t.Fatal("a failed question drops the last answer")
 	}
 	if m.ask() == nil { // and is not answered
 		t.Fatal("not asked")
@@ -52,7 +52,7 @@ func TestStaleIsToldApart(t *testing.T) {
 		t.Error(s)
 	}
 	if m.ask() != nil {
-		t.Error("asked twice at the same time")
+		t.Error("two questions are open at the same time")
 	}
 }
 
@@ -62,7 +62,7 @@ func TestPollingSlowsAndStops(t *testing.T) {
 		drain(m, m.ask())
 	}
 	if m.poll.every != pollSeldom {
-		t.Errorf("nothing changes, and it is asked every %v", m.poll.every)
+		t.Errorf("the box is still asked every %v though nothing changes", m.poll.every)
 	}
 	if press(m, "j"); m.poll.every != pollOften {
 		t.Error("a key does not wake it")
@@ -78,6 +78,6 @@ func TestPollingSlowsAndStops(t *testing.T) {
 		t.Error("the box is not asked when somebody looks again")
 	}
 	if m.update(tickMsg{m.poll.turn - 1}) != nil {
-		t.Error("an old tick counts")
+		t.Error("an old tick is not dropped")
 	}
 }

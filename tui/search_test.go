@@ -20,15 +20,15 @@ func TestSearchOnTheLastScreen(t *testing.T) {
 	}
 	press(m, "n", "n", "n", "n", "n", "n", "n")
 	if s := screen(m); !strings.Contains(s, "/9: match 19 of 19") {
-		t.Errorf("not the last:\n%s", s)
+		t.Errorf("not at the last match:\n%s", s)
 	}
 	press(m, "n")
 	if s := screen(m); !strings.Contains(s, "/9: match 1 of 19") || m.logs.top != 9 {
-		t.Errorf("behind the last comes not the first, but line %d:\n%s", m.logs.top, s)
+		t.Errorf("after the last match comes line %d, not the first match:\n%s", m.logs.top, s)
 	}
 	press(m, "N")
 	if s := screen(m); !strings.Contains(s, "/9: match 19 of 19") {
-		t.Errorf("before the first comes not the last:\n%s", s)
+		t.Errorf("before the first match does not come the last:\n%s", s)
 	}
 }
 
@@ -37,11 +37,11 @@ func TestEscLeavesTheSearchFirst(t *testing.T) {
 	screen(m)
 	press(m, "/", "3")
 	if s := screen(m); !strings.Contains(s, "enter find") {
-		t.Errorf("it does not say how to find:\n%s", s)
+		t.Errorf("the keys of the search are not shown:\n%s", s)
 	}
 	press(m, "enter", "esc")
 	if m.view != onLogs || m.logs.query.Text != "" {
-		t.Fatal("esc does not leave the search alone")
+		t.Fatal("esc does not leave only the search")
 	}
 	press(m, "esc")
 	if m.view != onDashboard {

@@ -115,7 +115,7 @@ func TestLeavingAHangingBox(t *testing.T) {
 func TestPanicRestoresTheTerminal(t *testing.T) {
 	d := dashboardOn(t, "panic")
 	if status := d.Ends(5 * time.Second); status == 0 {
-		t.Error("a panic is a success")
+		t.Error("status 0 after a panic")
 	}
 	d.Restored()
 	if !strings.Contains(d.Output(), "out of luck") {

@@ -47,14 +47,14 @@ func TestWatchAnotherProcess(t *testing.T) {
 			f := underwayElsewhere(t, c.events...)
 			m := on(f)
 			if s := screen(m); !strings.Contains(s, "o operation") || !strings.Contains(s, "1 watch the create") || !strings.Contains(s, "(pid 4194304)") {
-				t.Errorf("it does not say that there is something to watch:\n%s", s)
+				t.Errorf("the operation of the other process is not announced:\n%s", s)
 			}
 			press(m, "o")
 			if m.view != onOperation || (m.own != nil) {
-				t.Fatal("o does not show it, or takes it for its own")
+				t.Fatal("o does not show the operation, or shows it as our own")
 			}
 			if press(m, "x"); m.dialog != nil || !strings.Contains(m.note, "ctrl-c there") {
-				t.Errorf("x tells %q", m.note)
+				t.Errorf("x: note %q", m.note)
 			}
 			settle(t, m)
 			s := screen(m)
@@ -64,7 +64,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 				}
 			}
 			if f.did("create") {
-				t.Error("it is made here too")
+				t.Error("the box is created here too")
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestWatchOneOfTwoOperations(t *testing.T) {
 		settle(t, m)
 		s := screen(m)
 		if !strings.Contains(s, want) || strings.Contains(s, boot.Title) {
-			t.Errorf("not %q, or steps of the start:\n%s", want, s)
+			t.Errorf("no %q, or steps of the start are shown:\n%s", want, s)
 		}
 		first := m.op
 		f.known.Status.Underway = &ops.Underway{Operation: "start", Running: true, PID: 1 << 22, Started: noon.Add(time.Minute)}
@@ -116,7 +116,7 @@ func TestWatchOneOfTwoOperations(t *testing.T) {
 		}
 		settle(t, m)
 		if s := screen(m); strings.Contains(s, halt.Title) || !strings.Contains(s, boot.Title) {
-			t.Errorf("not the steps of the start alone:\n%s", s)
+			t.Errorf("more than the steps of the start is shown, or not those:\n%s", s)
 		}
 	}
 }

@@ -12,10 +12,10 @@ func TestGraceHasAnEnd(t *testing.T) {
 	for at.Sub(start) < quietLimit {
 		at = at.Add(100 * time.Millisecond)
 		if at.Sub(start) <= quietLimit && !g.Ignores(at) {
-			t.Fatalf("heard after %v of a held key", at.Sub(start))
+			t.Fatalf("a held key is taken after %v", at.Sub(start))
 		}
 	}
 	if g.Ignores(at.Add(100 * time.Millisecond)) {
-		t.Error("deaf for ever while a key is held")
+		t.Error("a held key is never taken")
 	}
 }
