@@ -27,12 +27,12 @@ func TestPatience(t *testing.T) {
 			const limit = 500 * time.Millisecond
 			ctx := WithPatience(t.Context(), limit)
 			begin := time.Now()
-			_, first := c.Instances(ctx)
+			_, first := c.Instance(ctx, "main")
 			if !errors.Is(first, ErrTimeout) || !strings.Contains(first.Error(), "limactl list") || !strings.Contains(first.Error(), "pid ") {
 				t.Fatalf("got %v", first)
 			}
 			var hint interface{ Recovery() string }
-			if !errors.As(first, &hint) || hint.Recovery() != "LIMA_HOME="+c.Home()+" "+c.config.Program+" list "+"'"+listFormat+"'" {
+			if !errors.As(first, &hint) || hint.Recovery() != "LIMA_HOME="+c.Home()+" "+c.config.Program+" list "+"'"+listFormat+"' main" {
 				t.Errorf("hint %q", hint.Recovery())
 			}
 			for range 10 {
@@ -59,7 +59,7 @@ func TestHintIsQuoted(t *testing.T) {
 // A Go program that panics prints the reason first and its stacks after.
 func TestPanicOfLimactl(t *testing.T) {
 	c := fake(t, stage(t), `echo 'panic: $HOME is not defined' >&2; echo >&2; echo 'goroutine 1 [running]:' >&2; i=0; while [ $i -lt 50 ]; do echo '	/lima/cmd/main.go:12 +0x1d' >&2; i=$((i+1)); done; exit 2`)
-	_, err := c.Instances(t.Context())
+	_, err := c.Instance(t.Context(), "main")
 	if err == nil || !strings.Contains(err.Error(), "$HOME is not defined") || strings.Contains(err.Error(), "main.go") {
 		t.Errorf("got %v", err)
 	}
@@ -79,7 +79,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 		for err := error(nil); err == nil; {
 			_, err = syscall.Dup(2)
 		}
-		_, err := New(Config{Program: "/bin/true", Home: home}).Instances(context.Background())
+		_, err := New(Config{Program: "/bin/true", Home: home}).Instance(context.Background(), "main")
 		var limit *child.ResourceError
 		if !errors.As(err, &limit) || !errors.Is(err, syscall.EMFILE) || limit.Recovery() != "ulimit -n 1024" {
 			t.Fatalf("got %v", err)

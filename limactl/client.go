@@ -103,31 +103,6 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(fields[2], "v"), nil
 }
 
-// Validate asks limactl whether it accepts an instance's YAML. An unknown field is an error, although limactl only warns
-// of it. On Linux the rules of the vz driver are not checked, since limactl has no vz driver there.
-func (c *Client) Validate(ctx context.Context, yaml []byte) error {
-	// In a file, because limactl validate does not accept a template on stdin.
-	dir, err := os.MkdirTemp("", "hermes-box-validate-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "box.yaml")
-	if err := os.WriteFile(file, yaml, 0o600); err != nil {
-		return err
-	}
-	out, err := c.ask(ctx, "template", "validate", file)
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(out.stderr) {
-		if strings.HasPrefix(logField(line, "msg"), "Non-strict YAML") {
-			return fmt.Errorf("template: %s", logField(strings.TrimRight(line, "\n"), "error"))
-		}
-	}
-	return nil
-}
-
 // program finds limactl.
 func (c *Client) program() (string, error) {
 	name := c.config.Program

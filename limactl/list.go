@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -92,54 +90,6 @@ func (c *Client) unlisted(name string) error {
 
 // errContradiction is the cause where Lima and the files disagree on whether something exists.
 var errContradiction = errors.New("limactl and the files contradict each other")
-
-// Instances returns all instances of this LIMA_HOME.
-func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
-	out, err := c.ask(ctx, "list", listFormat)
-	if err != nil {
-		// One stray directory fails the list of all, but not a list of names.
-		names := c.named()
-		var failed *CommandError
-		if !errors.As(err, &failed) || len(names) == 0 {
-			return nil, err
-		}
-		if out, err = c.ask(ctx, append([]string{"list", listFormat}, names...)...); err != nil {
-			return nil, err
-		}
-	}
-	list, err := decode[listed](out.stdout)
-	if err != nil {
-		return nil, fmt.Errorf("limactl list: %w", err)
-	}
-	instances := make([]Instance, 0, len(list))
-	shown := map[string]bool{}
-	for _, l := range list {
-		l.errors = listErrors(out.stderr, l.Name)
-		instances = append(instances, inspect(l))
-		shown[l.Name] = true
-	}
-	for _, name := range c.named() {
-		if !shown[name] {
-			return nil, c.unlisted(name)
-		}
-	}
-	return instances, nil
-}
-
-// named returns the names of the directories of LIMA_HOME that hold an instance.
-func (c *Client) named() []string {
-	entries, _ := os.ReadDir(c.config.Home)
-	var names []string
-	for _, e := range entries {
-		if checkName("instance", e.Name()) != nil {
-			continue
-		}
-		if _, err := os.Stat(filepath.Join(c.Dir(e.Name()), "lima.yaml")); err == nil {
-			names = append(names, e.Name())
-		}
-	}
-	return names
-}
 
 // listErrors returns what limactl list warned about an instance.
 func listErrors(stderr, name string) string {

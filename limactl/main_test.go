@@ -175,7 +175,7 @@ func TestCommandIsBounded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err = c.Instances(ctx); !errors.Is(err, context.Canceled) {
+	if _, err = c.Instance(ctx, "main"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -190,4 +190,19 @@ func TestNames(t *testing.T) {
 			t.Errorf("checkName(%q) = %v", name, err)
 		}
 	}
+}
+
+// named returns the names of the directories of LIMA_HOME that hold an instance.
+func (c *Client) named() []string {
+	entries, _ := os.ReadDir(c.config.Home)
+	var names []string
+	for _, e := range entries {
+		if checkName("instance", e.Name()) != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(c.Dir(e.Name()), "lima.yaml")); err == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }

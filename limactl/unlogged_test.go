@@ -9,10 +9,11 @@ import (
 func TestUnlogged(t *testing.T) {
 	t.Parallel()
 	c := stage(t)
+	create(t, c, "main")
 	var logged []Command
 	c.config.Log = func(cmd Command) { logged = append(logged, cmd) }
 	ctx := Unlogged(t.Context())
-	if _, err := c.Instances(ctx); err != nil {
+	if _, err := c.Instance(ctx, "main"); err != nil {
 		t.Error(err)
 	}
 	if len(logged) != 0 {

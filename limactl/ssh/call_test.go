@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -111,4 +113,26 @@ func FuzzReadAnswer(f *testing.F) {
 			t.Errorf("%q of %q", result, data)
 		}
 	})
+}
+
+// A helper that has answered a request that was sent early, and has ended, before we read: the answer counts all the same.
+func TestAnswerOfAHelperThatHasEnded(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"ssh.config": "",
+		"ssh":        "#!/bin/sh\nfor mark; do :; done\nprintf '%s*5;r\\000\\000\\000\\00242' \"$mark\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &Client{Program: filepath.Join(dir, "ssh"), Dir: func(string) (string, error) { return dir, nil }}
+	k, err := c.dial(t.Context(), "main", "helper status", func(mark string) string { return mark }, []byte("request"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-k.ended
+	if answer, err := k.ask(nil, streams{}, nil); err != nil || string(answer) != "42" {
+		t.Errorf("%q, %v", answer, err)
+	}
 }
