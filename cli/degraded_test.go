@@ -27,7 +27,8 @@ func TestErrorsOfLimaAtBootDoNotDegradeTheBox(t *testing.T) {
 	m.must("logs", "hermes")
 	m.must("login", "--json")
 
-	// Now the forwards are dead, as without Lima's guest agent: everything else still works, and the box is "degraded".
+	// Now the forwards are dead, as without Lima's guest agent: everything else still works, and the box is
+	// "degraded".
 	inject(t, m, rehearsal.ForwardDead)
 	out := m.must("status")
 	for _, want := range []string{"not forwarded to this machine: executor (port ", "ssh, exec, logs and login work", "(Lima reported at boot: "} {

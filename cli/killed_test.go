@@ -164,7 +164,8 @@ func TestStartReportsAVMThatDies(t *testing.T) {
 		m.makeBox()
 		m.must("stop", "--quiet")
 		inject(t, m, rehearsal.AgentStays)
-		// The first call of the helper without sudo after one with sudo is the first status after the services were started.
+		// The first call of the helper without sudo after one with sudo is the first status after the services were
+		// started.
 		m.script("ssh", `cd `+m.lima()+`/main
 case "$*" in
 *"sudo -n "*"hermes-box-guest channel"*) touch started;;

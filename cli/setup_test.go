@@ -85,8 +85,8 @@ func TestSetupExecutorRefuses(t *testing.T) {
 	m.wantNoSecret(m.token)
 }
 
-// wantNoSecret fails if any file of the host's state directory holds the secret: records, journals, the logs of operations,
-// and the log of commands with their arguments.
+// wantNoSecret fails if any file of the host's state directory holds the secret: records, journals, the logs of
+// operations, and the log of commands with their arguments.
 func (m *demoBox) wantNoSecret(secret string) {
 	m.t.Helper()
 	searched := false

@@ -35,8 +35,8 @@ func wantExit(t *testing.T, tm *ttytest.Terminal, status int) {
 const (
 	// setModes sets as many terminal modes as tmux and editors do.
 	setModes = `printf "\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u";`
-	// fullScreen is a program that sets them and prints "drawing". It needs a sh of its own: a bash that is about to exec
-	// loses a SIGHUP.
+	// fullScreen is a program that sets them and prints "drawing". It needs a sh of its own: a bash that is about to
+	// exec loses a SIGHUP.
 	fullScreen = setModes + `printf drawing; exec sleep 1000`
 )
 

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Accel is how the VMs of this host are accelerated.
+// Accel describes how the VMs of this host are accelerated.
 type Accel struct {
 	Name   string // vz, kvm, or tcg: software emulation, tens of times slower
 	Reason string // why it is tcg; empty otherwise
-	forced bool   // /dev/kvm exists but cannot be used: Lima would choose kvm all the same
+	forced bool   // /dev/kvm exists but cannot be used; Lima would still choose kvm
 }
 
 // Slow reports whether VMs are emulated in software.
 func (a Accel) Slow() bool { return a.Name == "tcg" }
 
-// accelEnv returns the environment that keeps Lima from using a /dev/kvm that does not work. It must be the same at every
-// create and start. A qemu command that the user has set is kept.
+// accelEnv returns the environment that keeps Lima from using a /dev/kvm that does not work. It must be the same at
+// every create and start. A qemu command that the user has set is kept.
 func (c *Client) accelEnv() []string {
 	a := c.probe()
 	if !a.forced {

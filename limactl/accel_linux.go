@@ -23,8 +23,9 @@ const (
 	kvmCreateVCPU    = 0xae41
 )
 
-// Acceleration returns how VMs of the current user are accelerated. It tries, because a /dev/kvm may be closed to this user
-// or not work in a nested VM. It tries once per process, which takes a quarter of a second if /dev/kvm seems to work.
+// Acceleration returns how VMs of the current user are accelerated. It tries /dev/kvm, because the user may have no
+// access to it, or it may not work in a nested VM. It tries once per process, which takes a quarter of a second if
+// /dev/kvm seems to work.
 var Acceleration = sync.OnceValue(func() Accel {
 	err := tryKVM("/dev/kvm")
 	if err == nil {
@@ -73,8 +74,8 @@ func ioctl(fd, request uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// tryQEMU lets qemu set up the processor that Lima asks for, and quit before it runs. In a nested VM whose host hides some
-// registers tryKVM succeeds and this fails. Without qemu it succeeds: Lima reports that qemu is missing.
+// tryQEMU runs a qemu that sets up the processor that Lima asks for and then quits. In a nested VM whose host hides
+// some registers, tryKVM succeeds but tryQEMU fails. Without qemu it succeeds: Lima reports that qemu is missing.
 func tryQEMU(program string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -92,6 +93,6 @@ func tryQEMU(program string) error {
 	if err == nil {
 		return nil
 	}
-	said, _, _ := strings.Cut(strings.TrimPrefix(stderr.String(), program+": "), "\n")
-	return fmt.Errorf("qemu cannot set up a processor: %w: %s", err, said)
+	message, _, _ := strings.Cut(strings.TrimPrefix(stderr.String(), program+": "), "\n")
+	return fmt.Errorf("qemu cannot set up a processor: %w: %s", err, message)
 }

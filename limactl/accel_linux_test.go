@@ -13,14 +13,14 @@ func TestAcceleration(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	if err := tryKVM(os.DevNull); err == nil {
-		t.Error("/dev/null passes for a KVM")
+		t.Error("/dev/null was accepted as a KVM device")
 	}
 	if err := tryKVM("/no/such/device"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a device that is not there: %v", err)
+		t.Errorf("a missing device: %v", err)
 	}
 }
 
-// Where KVM makes a processor and qemu cannot set it up, it is not usable.
+// KVM is not usable if it creates a processor that qemu cannot set up.
 func TestTryQEMU(t *testing.T) {
 	if err := tryQEMU("no-such-qemu"); err != nil {
 		t.Errorf("without qemu: %v", err)

@@ -2,5 +2,5 @@
 
 package limactl
 
-// Acceleration is vz on macOS, which is there on every machine that is supported.
+// Acceleration returns vz, which every supported Mac has.
 func Acceleration() Accel { return Accel{Name: "vz"} }

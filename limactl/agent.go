@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// agentLimit bounds a question to a host agent.
+// agentLimit is the timeout of a request to a host agent.
 const agentLimit = time.Second
 
-// AgentAnswers asks the host agent of an instance whether it is well, over its own socket and without limactl. It returns
-// nil if it answers, within a second.
+// AgentAnswers sends a request to the host agent of an instance over its socket, without limactl. It returns nil if
+// the agent answers within a second.
 func (c *Client) AgentAnswers(ctx context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err

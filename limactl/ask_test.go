@@ -13,8 +13,8 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// A verb asks limactl several times. One that does not answer, or dribbles, costs the verb its patience once, and the
-// error says which program that is and how to ask it by hand.
+// A verb calls limactl several times. If limactl does not answer, or prints slowly without end, all calls together
+// wait for one limit, and the error names the program and the command to try by hand.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -47,7 +47,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// The hint can be pasted, whatever the home is called.
+// The hint can be pasted into a shell, whatever characters the name of the home has.
 func TestHintIsQuoted(t *testing.T) {
 	c := New(Config{Home: "/tmp/my home/it's"})
 	out, err := exec.Command("sh", "-c", strings.Replace(c.CommandLine("list"), "limactl list", "printenv LIMA_HOME", 1)).Output()
@@ -56,7 +56,7 @@ func TestHintIsQuoted(t *testing.T) {
 	}
 }
 
-// A Go program that panics prints the reason first and its stacks after.
+// The error of a limactl that panics has the reason, which is printed first, and not the stacks.
 func TestPanicOfLimactl(t *testing.T) {
 	c := fake(t, stage(t), `echo 'panic: $HOME is not defined' >&2; echo >&2; echo 'goroutine 1 [running]:' >&2; i=0; while [ $i -lt 50 ]; do echo '	/lima/cmd/main.go:12 +0x1d' >&2; i=$((i+1)); done; exit 2`)
 	_, err := c.Instance(t.Context(), "main")
@@ -67,10 +67,10 @@ func TestPanicOfLimactl(t *testing.T) {
 
 const limitVariable = "HERMES_BOX_LIMACTL_TEST_LIMIT"
 
-// This machine's own limits are told as such, and not as what limactl or the box has done.
+// Running out of file descriptors is reported as a limit of this machine, not as a failure of limactl.
 func TestTooManyOpenFiles(t *testing.T) {
 	if home := os.Getenv(limitVariable); home != "" {
-		if _, _, err := os.Pipe(); err != nil { // Go's poller has its descriptors from here on
+		if _, _, err := os.Pipe(); err != nil { // so that Go's poller opens its descriptors before the limit is reached
 			t.Fatal(err)
 		}
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 20, Max: 20}); err != nil {

@@ -2,11 +2,11 @@
 // or ssh.
 //
 // Lima is never trusted to have done what it says. After a delete this package checks that the directory is gone; it
-// restores disk locks that Lima drops by mistake; it finds out what "Broken" means; and it checks each pid before Lima may
-// kill it. Instances and disks are named exactly: nothing takes a pattern or a prefix.
+// restores disk locks that Lima drops by mistake; it finds out what "Broken" means; and it checks each pid before
+// Lima may kill it. Instances and disks are named exactly: nothing takes a pattern or a prefix.
 //
-// A Client may be used by several goroutines. It does not serialize changes to one instance: limactl has no lock, so the
-// caller must hold one during every sequence that changes something.
+// A Client may be used by several goroutines. It does not serialize changes to one instance: limactl has no lock, so
+// the caller must hold one during every sequence that changes something.
 package limactl
 
 import (
@@ -25,36 +25,36 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// Config is which Lima to use and how to run it.
+// Config says which Lima to use and how to run it.
 type Config struct {
 	Program string        // limactl; empty: looked up in PATH
-	Home    string        // LIMA_HOME, absolute; made by the first thing that needs it
+	Home    string        // LIMA_HOME, absolute; created when it is first needed
 	SSH     string        // ssh; empty: looked up in PATH
 	Helper  string        // path of the helper inside an instance; empty: it has none
 	Log     func(Command) // called after every run of limactl or ssh, from any goroutine; may be nil
 	Env     []string      // environment to run them in; nil: our own. LIMA_* is dropped from either
-	Accel   func() Accel  // how fast VMs of this host are; nil: Acceleration
+	Accel   func() Accel  // how VMs of this host are accelerated; nil: Acceleration
 }
 
-// Command is one run of limactl or ssh, for the log. What went in on stdin is never part of it.
+// Command is one run of limactl or ssh, for the log. It never contains the stdin.
 type Command struct {
 	Args     []string // with the program
-	Inside   string   // of ssh: what ran in the instance, without its arguments
+	Inside   string   // for ssh: the command that ran in the instance, without its arguments
 	Duration time.Duration
 	Status   int // exit status; -1 if it did not start or was killed
 	Stderr   string
 	Err      error
 }
 
-// Client works on one LIMA_HOME.
+// Client runs limactl and ssh with one LIMA_HOME.
 type Client struct {
 	*ssh.Client // for commands inside the instances
 	config      Config
 	env         []string
-	probe       func() Accel // of this host; replaced in tests
+	probe       func() Accel // Config.Accel; replaced in tests
 }
 
-// New returns a client. It looks up and runs nothing before the first call.
+// New returns a client. Programs are looked up by the first call that needs them.
 func New(c Config) *Client {
 	base := c.Env
 	if base == nil {
@@ -79,12 +79,12 @@ func New(c Config) *Client {
 // Home returns the LIMA_HOME.
 func (c *Client) Home() string { return c.config.Home }
 
-// CommandLine is limactl with these arguments on this home, to be pasted into a shell.
+// CommandLine returns the shell command that runs limactl with these arguments and this LIMA_HOME.
 func (c *Client) CommandLine(args ...string) string {
 	return "LIMA_HOME=" + shellescape.Quote(c.config.Home) + " " + shellescape.QuoteCommand(append([]string{cmp.Or(c.config.Program, "limactl")}, args...))
 }
 
-// Acceleration returns how fast the VMs of this client are.
+// Acceleration returns how the VMs of this client are accelerated.
 func (c *Client) Acceleration() Accel { return c.probe() }
 
 // Dir returns the directory of an instance, whether it exists or not.

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestConformance runs the same table against the stand-in and against the real limactl, if HERMES_BOX_LAB_LIMACTL
-// says where it is. No VM boots: the instances are dummies whose image is no image, as in Lima's own tests.
+// TestConformance runs the same checks against the stand-in and, if HERMES_BOX_LAB_LIMACTL is its path, against the
+// real limactl. No VM boots: the image of the instances is a dummy, as in Lima's own tests.
 func TestConformance(t *testing.T) {
 	t.Run("rehearsal", func(t *testing.T) { conform(t, stage(t)) })
 	t.Run("real", func(t *testing.T) {
@@ -24,13 +24,13 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// realLima is a Client on the real limactl with a LIMA_HOME of its own. Run by root, the test is run again by the
-// lab's user, and there is nothing left to do here.
+// realLima returns a Client of the real limactl with a LIMA_HOME of its own. For root it runs the test again as the
+// lab's user, and returns nil.
 func realLima(t *testing.T) *Client {
 	t.Helper()
 	program := os.Getenv("HERMES_BOX_LAB_LIMACTL")
 	if program == "" {
-		t.Skip("NOT CHECKED against the real limactl: HERMES_BOX_LAB_LIMACTL does not say where it is")
+		t.Skip("NOT CHECKED against the real limactl: HERMES_BOX_LAB_LIMACTL is not set")
 	}
 	if os.Geteuid() == 0 {
 		againAsUser(t)
@@ -44,7 +44,7 @@ func realLima(t *testing.T) *Client {
 	return New(Config{Program: program, Home: filepath.Join(dir, "lima")})
 }
 
-// againAsUser runs the test of this name as the lab's user.
+// againAsUser runs the current test again as the lab's user.
 func againAsUser(t *testing.T) {
 	t.Helper()
 	who := os.Getenv("HERMES_BOX_LAB_USER")
@@ -55,7 +55,7 @@ func againAsUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Where the test binary is, no other user may look.
+	// Other users cannot read the directory of the test binary.
 	dir, err := os.MkdirTemp("", "hb")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func againAsUser(t *testing.T) {
 
 func conform(t *testing.T, c *Client) {
 	ctx := t.Context()
-	// What limactl itself says, below the adapter.
+	// raw returns the output of limactl itself.
 	raw := func(args ...string) (stdout, stderr string, status int) {
 		out, err := c.run(ctx, time.Minute, nil, args...)
 		var failed *CommandError
@@ -134,10 +134,10 @@ func conform(t *testing.T, c *Client) {
 		t.Errorf("disk %+v", d)
 	}
 	if _, err := exec.LookPath("qemu-img"); err == nil && d.Format != "qcow2" {
-		t.Errorf("trap 10: raw was asked for and %s came", d.Format)
+		t.Errorf("trap 10: the format is %s, not qcow2, although qemu-img is installed", d.Format)
 	}
 
-	// What a disk create or delete that was killed leaves: Lima passes it over, and does not delete it.
+	// Lima ignores the directory that a killed disk create or delete leaves, and does not delete it.
 	half := c.diskDir("half")
 	must(os.Mkdir(half, 0o700))
 	expect([]string{"disk", "list", "--json", "half"}, "", "", 0)
@@ -163,7 +163,7 @@ func conform(t *testing.T, c *Client) {
 		t.Errorf("instance %+v", in)
 	}
 	if whole, err := c.Whole("box", "box-data"); err != nil || !whole {
-		t.Errorf("an instance and its disk as Lima makes them: whole %v, %v", whole, err)
+		t.Errorf("a new instance and its disk: whole %v, %v", whole, err)
 	}
 	expect([]string{"list", listFormat, "box", "none"}, `"name":"box"`, "No instance matching none found.", 1)
 	expect([]string{"stop", "box"}, "", `expected status \"Running\", got \"Stopped\"`, 1)
@@ -172,7 +172,7 @@ func conform(t *testing.T, c *Client) {
 	// limactl skips a disk that a stopped instance names.
 	expect([]string{"disk", "delete", "box-data"}, "", "Skipping deleting disk `box-data`, disk is referenced by", 0)
 	if err := c.DeleteDisk(ctx, "box-data"); !errors.Is(err, ErrInUse) {
-		t.Errorf("deleting a disk that is named: %v", err)
+		t.Errorf("deleting a disk that an instance names: %v", err)
 	}
 	// The lock of another instance is kept.
 	must(os.MkdirAll(filepath.Join(c.Home(), "other"), 0o755))
@@ -181,12 +181,12 @@ func conform(t *testing.T, c *Client) {
 	must(os.Symlink(c.Dir("other"), link))
 	expect([]string{"stop", "--force", "box"}, "", "", 0)
 	if exists(link) {
-		t.Error("the lock of another instance survives stop --force: trap 3 is gone")
+		t.Error("limactl stop --force keeps the lock of another instance: trap 3 is fixed in this Lima")
 	}
 	must(os.Symlink(c.Dir("other"), link))
 	must(c.Delete(ctx, "box"))
 	if d, err = c.Disk(ctx, "box-data"); err != nil || d.InUseBy != "other" {
-		t.Errorf("after deleting another that names it: %+v, %v", d, err)
+		t.Errorf("after deleting another instance that names the disk: %+v, %v", d, err)
 	}
 	must(os.RemoveAll(c.Dir("other")))
 	if _, err := c.Instance(ctx, "box"); !errors.Is(err, ErrNotFound) {
@@ -198,7 +198,7 @@ func conform(t *testing.T, c *Client) {
 	must(os.Mkdir(c.Dir("stray"), 0o755))
 	expect([]string{"list", listFormat}, "", "unable to load instance stray", 1)
 	if in, err = c.Instance(ctx, "box"); err != nil || in.Name != "box" {
-		t.Errorf("beside a stray directory: %+v, %v", in, err)
+		t.Errorf("with a stray directory: %+v, %v", in, err)
 	}
 	// A lima.yaml that cannot be read.
 	must(os.WriteFile(filepath.Join(c.Dir("box"), "lima.yaml"), []byte("cpus: ["), 0o644))
@@ -209,21 +209,21 @@ func conform(t *testing.T, c *Client) {
 	must(c.Delete(ctx, "box"))
 	must(c.Delete(ctx, "stray"))
 
-	// The lock is still that of an instance which is gone.
+	// The disk is still locked by an instance that is gone.
 	must(c.DeleteDisk(ctx, "box-data"))
 	if all, err := c.Disks(ctx); err != nil || len(all) != 0 {
-		t.Errorf("disks left: %v, %v", all, err)
+		t.Errorf("remaining disks: %v, %v", all, err)
 	}
 	var failed *CommandError
 	if err := c.Create(ctx, "bad", []byte("cpus: [")); !errors.As(err, &failed) {
-		t.Errorf("creating of bad yaml: %v", err)
+		t.Errorf("create with bad YAML: %v", err)
 	}
 	if exists(c.Dir("bad")) {
-		t.Error("creating of bad yaml leaves a directory")
+		t.Error("create with bad YAML leaves a directory")
 	}
 }
 
-// dummyImage is a file that is no image.
+// dummyImage returns the path of a file that is not an image.
 func dummyImage(t *testing.T, home string) string {
 	t.Helper()
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -236,8 +236,8 @@ func dummyImage(t *testing.T, home string) string {
 	return path
 }
 
-// TestRealValidate has the real limactl check every kind of template. For vz on Linux it checks the schema, types and
-// rules that are the same for all drivers, not what the driver itself wants.
+// TestRealValidate validates every kind of template with the real limactl. For vz on Linux, limactl checks the schema,
+// the types and the rules common to all drivers, but not those of the vz driver.
 func TestRealValidate(t *testing.T) {
 	c := realLima(t)
 	if c == nil {
@@ -251,17 +251,17 @@ func TestRealValidate(t *testing.T) {
 		if err := c.validate(t.Context(), yaml); err != nil {
 			t.Errorf("%s %s: %v", m.VMType, m.Arch, err)
 		}
-		// A check that cannot fail checks nothing.
+		// Wrong templates must be refused.
 		for _, wrong := range []string{"portForward: []\n", "cpus: four\n", "arch: z80\n"} {
 			key, _, _ := strings.Cut(wrong, ":")
 			if err := c.validate(t.Context(), append(without(yaml, key), wrong...)); err == nil {
-				t.Errorf("%s was taken", strings.TrimSpace(wrong))
+				t.Errorf("%s was accepted", strings.TrimSpace(wrong))
 			}
 		}
 	}
 }
 
-// without drops a top-level line from YAML.
+// without removes a top-level line from YAML.
 func without(yaml []byte, key string) []byte {
 	var out []byte
 	for line := range strings.Lines(string(yaml)) {
@@ -272,8 +272,8 @@ func without(yaml []byte, key string) []byte {
 	return out
 }
 
-// validate asks limactl whether it accepts an instance's YAML. An unknown field is an error, although limactl only warns
-// of it. On Linux the rules of the vz driver are not checked, since limactl has no vz driver there.
+// validate asks limactl whether it accepts an instance's YAML. An unknown field is an error, although limactl only
+// warns of it. On Linux the rules of the vz driver are not checked, since limactl has no vz driver there.
 func (c *Client) validate(ctx context.Context, yaml []byte) error {
 	// In a file, because limactl validate does not accept a template on stdin.
 	dir, err := os.MkdirTemp("", "hermes-box-validate-")

@@ -11,8 +11,8 @@ import (
 // maxYAML keeps an instance's line of limactl list below 64 KiB. Other readers of that list fail on longer lines.
 const maxYAML = 48 << 10
 
-// Create makes an instance from a template and does not start it. The error is ErrExists if there is an instance of that
-// name, or a part of one. If Create fails, a part of the instance may be left: Delete removes it.
+// Create makes an instance from a template and does not start it. The error is ErrExists if there is an instance of
+// that name, or a part of one. If Create fails, a part of the instance may be left: Delete removes it.
 func (c *Client) Create(ctx context.Context, name string, yaml []byte) error {
 	if err := checkName("instance", name); err != nil {
 		return err
@@ -57,16 +57,17 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// limactl kills the pids in its pid files whatever they are now, so stale files go right before.
+	// limactl kills the pids in its pid files, even if they are now those of other processes. So stale files are
+	// removed just before.
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
 	}
 	if f := readFacts(in.Dir, in.VMType); f.agent.ours || f.driver.ours {
 		return &Error{Message: fmt.Sprintf("instance %s is not stopped", name), Do: "stop it first: hermes-box stop", Kind: "busy", Err: ErrInUse}
 	}
-	// With --force, because Lima otherwise refuses an instance whose lima.yaml it cannot read. Nothing of it runs: that was
-	// just checked. The exit status is not enough: limactl also fails, after deleting, if another directory of LIMA_HOME is
-	// not an instance.
+	// With --force, because Lima otherwise refuses an instance whose lima.yaml it cannot read. Nothing of it runs:
+	// that was just checked. The exit status is not enough: limactl also fails, after deleting, if another directory
+	// of LIMA_HOME is not an instance.
 	_, err = c.run(ctx, 5*time.Minute, nil, "delete", "--force", name)
 	switch after := context.WithoutCancel(ctx); {
 	case !exists(c.Dir(name)):

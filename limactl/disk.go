@@ -17,7 +17,7 @@ import (
 type Disk struct {
 	Name    string
 	Size    int64  // bytes
-	Format  string // raw or qcow2: the real one, whatever was asked for
+	Format  string // raw or qcow2: the actual format, which may not be the one asked for
 	Dir     string
 	InUseBy string // the instance that holds its lock; empty if none does
 	Stale   bool   // the instance that holds the lock is gone: UnlockDisk removes the lock
@@ -36,7 +36,7 @@ func (d listedDisk) disk() Disk {
 	return Disk{Name: d.Name, Size: d.Size, Format: d.Format, Dir: d.Dir, InUseBy: d.Instance, Stale: d.stale()}
 }
 
-// stale reports whether the directory of the instance that holds the lock is gone. If that cannot be seen, it is not stale.
+// stale reports whether the directory of the instance that holds the lock is gone. It returns false if it cannot tell.
 func (d listedDisk) stale() bool {
 	if d.Instance == "" || !filepath.IsAbs(d.InstanceDir) {
 		return false
@@ -45,7 +45,7 @@ func (d listedDisk) stale() bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// HasDisk tells from the files alone whether a disk is there, whole or not.
+// HasDisk reports, from the files alone, whether a disk exists, even if only in part.
 func (c *Client) HasDisk(name string) bool {
 	return checkName("disk", name) == nil && exists(c.diskDir(name))
 }
@@ -65,7 +65,8 @@ func (c *Client) Disks(ctx context.Context) ([]Disk, error) {
 	return disks, nil
 }
 
-// Disk returns one disk. The error is ErrNotFound if both Lima and the files say that there is none of exactly this name.
+// Disk returns one disk. The error is ErrNotFound if both Lima and the files say that there is none of exactly this
+// name.
 func (c *Client) Disk(ctx context.Context, name string) (Disk, error) {
 	if err := checkName("disk", name); err != nil {
 		return Disk{}, err
@@ -85,8 +86,8 @@ func (c *Client) Disk(ctx context.Context, name string) (Disk, error) {
 	return Disk{}, fmt.Errorf("disk %s: %w", name, ErrNotFound)
 }
 
-// unlistedDisk is the error for a disk that limactl disk list does not show although its directory is there; nil if that
-// is not there either.
+// unlistedDisk returns the error for a disk that limactl disk list does not show although its directory exists; nil if
+// the directory does not exist either.
 func (c *Client) unlistedDisk(name string) error {
 	dir := c.diskDir(name)
 	if !exists(dir) {
@@ -98,7 +99,7 @@ func (c *Client) unlistedDisk(name string) error {
 	}
 }
 
-// listDisks lists the disks of these names, or all.
+// listDisks lists the disks with these names, or all disks if there are no names.
 func (c *Client) listDisks(ctx context.Context, names ...string) ([]listedDisk, error) {
 	out, err := c.ask(ctx, append([]string{"disk", "list", "--json"}, names...)...)
 	if err != nil {
@@ -115,10 +116,11 @@ func (c *Client) diskDir(name string) string {
 	return filepath.Join(c.config.Home, "_disks", name)
 }
 
-// CreateDisk makes a disk of that many bytes, without a filesystem. The error is ErrExists if there is one of that name.
+// CreateDisk makes a disk of that many bytes, without a filesystem. The error is ErrExists if there is one of that
+// name.
 //
-// It asks for the raw format, because vz accepts nothing else. Lima 2.1.3 makes qcow2 all the same where qemu-img is
-// installed; Disk returns the real format.
+// It asks for the raw format, because vz accepts nothing else. Lima 2.1.3 still makes qcow2 if qemu-img is installed;
+// Disk returns the actual format.
 func (c *Client) CreateDisk(ctx context.Context, name string, bytes int64) error {
 	if err := checkName("disk", name); err != nil {
 		return err
@@ -142,8 +144,9 @@ func (c *Client) CreateDisk(ctx context.Context, name string, bytes int64) error
 	return nil
 }
 
-// DeleteDisk deletes a disk and checks that it is gone: limactl skips a disk that a stopped instance still names, and ends
-// with status 0. It does nothing if there is no such disk. The error is ErrInUse if an instance holds or names it.
+// DeleteDisk deletes a disk and checks that it is gone, because limactl skips a disk that a stopped instance still
+// names, and exits with 0. It does nothing if there is no such disk. The error is ErrInUse if an instance holds or
+// names it.
 func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	if err := checkName("disk", name); err != nil {
 		return err
@@ -179,7 +182,7 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	}
 }
 
-// UnlockDisk removes a lock that is left of a crash. It does nothing if the disk is not locked. The error is ErrInUse if
+// UnlockDisk removes a lock that a crash has left. It does nothing if the disk is not locked. The error is ErrInUse if
 // Lima refuses, because the instance that holds the lock runs or cannot be read.
 func (c *Client) UnlockDisk(ctx context.Context, name string) error {
 	d, err := c.Disk(ctx, name)
@@ -207,7 +210,7 @@ func (c *Client) UnlockDisk(ctx context.Context, name string) error {
 	return nil
 }
 
-// locks are disks by name, each locked by another instance than the one that is worked on.
+// locks maps the names of disks to disks that other instances have locked.
 type locks map[string]listedDisk
 
 // foreignLocks returns the locks that other instances hold on the disks that this one names.
@@ -229,14 +232,14 @@ func (c *Client) foreignLocks(ctx context.Context, in Instance) (locks, error) {
 	}
 	for _, name := range in.Disks {
 		if err := c.unlistedDisk(name); err != nil && !shown[name] && !hollow(c.diskDir(name)) {
-			return nil, err // nobody knows who holds it
+			return nil, err // it is unknown who holds the lock
 		}
 	}
 	return held, nil
 }
 
-// restoreLocks restores locks that limactl delete and stop --force have removed: they unlock every disk that an instance
-// names, even one that another instance holds. Without the lock, two instances could mount that disk.
+// restoreLocks restores locks that limactl delete and stop --force have removed: they unlock every disk that an
+// instance names, even one that another instance holds. Without the lock, two instances could mount that disk.
 func (c *Client) restoreLocks(ctx context.Context, held locks) error {
 	if len(held) == 0 {
 		return nil
@@ -258,7 +261,8 @@ func (c *Client) restoreLocks(ctx context.Context, held locks) error {
 	return errors.Join(errs...)
 }
 
-// releaseLocks unlocks the disks that a deleted instance still holds: Lima forgets that if it could not read lima.yaml.
+// releaseLocks unlocks the disks that a deleted instance still holds: Lima leaves them locked if it could not read
+// lima.yaml.
 func (c *Client) releaseLocks(ctx context.Context, instance string) error {
 	disks, err := c.Disks(ctx)
 	if err != nil {
@@ -273,7 +277,7 @@ func (c *Client) releaseLocks(ctx context.Context, instance string) error {
 	return errors.Join(errs...)
 }
 
-// firstWarning returns the first warning of a log. It names the reason; later ones repeat what to type.
+// firstWarning returns the first warning of a log, which has the reason. Later ones only say what to type.
 func firstWarning(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimRight(line, "\n")
@@ -284,7 +288,7 @@ func firstWarning(stderr string) string {
 	return lastLine(stderr)
 }
 
-// hollow reports whether dir is a disk without data, which is left of a disk create or delete that was killed.
+// hollow reports whether dir is the directory of a disk without data, which a killed disk create or delete leaves.
 func hollow(dir string) bool {
 	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 		return false

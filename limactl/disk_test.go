@@ -31,7 +31,7 @@ func TestDisk(t *testing.T) {
 	if err != nil || d.Size != 10<<20 || d.InUseBy != "" || d.Dir != c.diskDir("d") {
 		t.Fatalf("got %+v, %v", d, err)
 	}
-	// Lima may make another format than it was asked for.
+	// Lima may choose another format than the one that was asked for.
 	want := "raw"
 	if _, err := exec.LookPath("qemu-img"); err == nil {
 		want = "qcow2"
@@ -49,11 +49,11 @@ func TestDisk(t *testing.T) {
 		t.Fatalf("after delete: %v", err)
 	}
 	if _, err := c.Disk(ctx, "d2"); err != nil {
-		t.Fatalf("its neighbour: %v", err)
+		t.Fatalf("the other disk: %v", err)
 	}
 }
 
-// limactl skips a disk that a stopped instance names, and ends with status 0.
+// Deleting a disk that a stopped instance names is an error, although limactl then skips the disk and exits with 0.
 func TestDeleteDiskThatIsNamed(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -72,9 +72,9 @@ func TestDeleteDiskThatIsNamed(t *testing.T) {
 	}
 }
 
-// A create or a delete that was killed leaves the directory of a disk, and no disk in it: Lima neither reads nor
-// deletes that. Nothing with data in it is deleted past Lima.
-func TestDeleteDiskThatIsHalfThere(t *testing.T) {
+// A create or a delete that was killed leaves the directory of a disk without data, which Lima neither reads nor
+// deletes: DeleteDisk removes it itself. It deletes a disk with data only through Lima.
+func TestDeleteDiskWithoutData(t *testing.T) {
 	c := stage(t)
 	for _, name := range []string{"half", "half-2"} {
 		if err := os.MkdirAll(c.diskDir(name), 0o700); err != nil {
@@ -85,14 +85,14 @@ func TestDeleteDiskThatIsHalfThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.DeleteDisk(t.Context(), "half"); err != nil || exists(c.diskDir("half")) {
-		t.Fatalf("there %v, %v", exists(c.diskDir("half")), err)
+		t.Fatalf("exists %v, %v", exists(c.diskDir("half")), err)
 	}
 	if !exists(c.diskDir("half-2")) {
-		t.Error("its neighbour is gone")
+		t.Error("the other disk is gone")
 	}
 	create(t, c, "main")
 	if err := c.DeleteDisk(t.Context(), "main-data"); !errors.Is(err, ErrInUse) || hollow(c.diskDir("main-data")) {
-		t.Errorf("a disk with data in it: %v", err)
+		t.Errorf("a disk with data: %v", err)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestWhole(t *testing.T) {
 		}
 	}
 	if _, err := c.Whole("../main", "main-data"); err == nil {
-		t.Error("a path was taken for a name")
+		t.Error("a path was accepted as a name")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestDeleteDiskOfRunningInstance(t *testing.T) {
 	}
 }
 
-// complaints, Locking 2: a crash leaves the lock.
+// UnlockDisk removes the lock that a crash leaves.
 func TestUnlockAfterCrash(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
@@ -161,7 +161,8 @@ func TestUnlockAfterCrash(t *testing.T) {
 	}
 }
 
-// A lock is stale when its holder is gone, and not when that is only off, or elsewhere.
+// A lock is stale if the directory of its holder is gone, but not if the holder is only stopped or in another
+// LIMA_HOME.
 func TestStaleLock(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -178,14 +179,14 @@ func TestStaleLock(t *testing.T) {
 		}
 		if stale {
 			if err := c.UnlockDisk(t.Context(), "main-data"); err != nil || exists(link) {
-				t.Errorf("held by %s: there %v, %v", holder, exists(link), err)
+				t.Errorf("held by %s: exists %v, %v", holder, exists(link), err)
 			}
 		}
 		_ = os.Remove(link)
 	}
 }
 
-// Lima forgets to unlock where it cannot read lima.yaml, and then keeps the disk for an instance that is gone.
+// Delete releases the locks of an instance whose lima.yaml Lima cannot read: Lima itself would leave the disks locked.
 func TestDeleteReleasesLocks(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
@@ -206,7 +207,7 @@ func TestDeleteReleasesLocks(t *testing.T) {
 	}
 }
 
-// limactl delete and stop --force remove the lock that another instance holds.
+// Delete and a forced stop keep the locks that other instances hold, although limactl removes them.
 func TestForeignLockSurvives(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -40,11 +40,11 @@ func (e *Error) Code() string {
 	return e.Kind
 }
 
-// CommandError is a limactl that ended with a status other than 0, or that did not end in time.
+// CommandError is the error of a limactl that exited with a status other than 0, or that did not exit in time.
 type CommandError struct {
 	Args    []string // without the program
 	Status  int      // -1 if it was killed
-	Message string   // why, in its own words; may be empty
+	Message string   // the reason that limactl gave; may be empty
 	Stderr  string   // its last lines
 	Err     error
 	hint    string
@@ -58,7 +58,7 @@ func (e *CommandError) Error() string {
 	return message
 }
 
-// Recovery returns the hint: how to ask a limactl by hand that did not answer.
+// Recovery returns the hint: the command to try by hand if limactl did not answer.
 func (e *CommandError) Recovery() string { return e.hint }
 
 // Unwrap returns the cause.
@@ -69,8 +69,8 @@ func (e *CommandError) Details() map[string]any {
 	return map[string]any{"command": append([]string{"limactl"}, e.Args...), "status": e.Status, "stderr": e.Stderr}
 }
 
-// complaint returns the line of a limactl's stderr that says why it failed: the first line of a panic of its own, or else
-// the last line.
+// complaint returns the line of limactl's stderr that says why it failed: the first line of a panic, or else the last
+// line.
 func complaint(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
@@ -80,7 +80,7 @@ func complaint(stderr string) string {
 	return lastLine(stderr)
 }
 
-// lastLine returns the last line that is not blank, without logrus' decoration.
+// lastLine returns the message of the last line that is not blank, without the other fields of logrus.
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return logMessage(strings.TrimSpace(lines[len(lines)-1]))

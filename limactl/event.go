@@ -18,9 +18,9 @@ type BootEvent struct {
 	Time     time.Time
 	Line     string // a line that limactl or the host agent logged
 	Waits    string // what the host agent waits for according to Line, such as "ssh"
-	SSHPort  int    // known from here on
+	SSHPort  int    // 0 until it is known
 	Running  bool
-	Degraded bool // running, but something does not work
+	Degraded bool // running, but Lima reported errors
 	Exiting  bool
 	Errors   []string
 	Forward  *Forward // a change of a port forward
@@ -35,7 +35,8 @@ type Forward struct {
 	Error string `json:"error"`
 }
 
-// decodeEvent reads a line of ha.stdout.log. It returns false for anything else, such as a line that is not complete yet.
+// decodeEvent reads a line of ha.stdout.log. It returns false for anything else, such as a line that is not complete
+// yet.
 func decodeEvent(line []byte) (BootEvent, bool) {
 	var e struct {
 		Time   time.Time `json:"time"`
@@ -54,7 +55,7 @@ func decodeEvent(line []byte) (BootEvent, bool) {
 	if json.Unmarshal(line, &e) != nil || e.Time.IsZero() {
 		return BootEvent{}, false
 	}
-	sanitize.Value(&e) // parts of it come from the guest
+	sanitize.Value(&e) // the guest determines parts of it
 	s := e.Status
 	b := BootEvent{Time: e.Time, SSHPort: s.SSHPort, Running: s.Running, Degraded: s.Degraded, Exiting: s.Exiting, Errors: s.Errors, Forward: s.Forward}
 	if s.CloudInit != nil {
@@ -102,8 +103,8 @@ func readTail(path string, n int64) []byte {
 	return data
 }
 
-// follow calls on for each event of a log that happened after begin, until ctx ends. The log need not exist yet, and may be
-// replaced by a new one when the instance starts.
+// follow calls on for each event of a log that happened after begin, until ctx ends. The log need not exist yet, and
+// may be replaced by a new one when the instance starts.
 func follow(ctx context.Context, path string, begin time.Time, on func(BootEvent)) {
 	var (
 		file *os.File

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A limactl that prints without end is ended before it fills the memory, even if it ignores closed pipes and signals.
-func TestEndlessOutputIsCutOff(t *testing.T) {
+// A limactl that prints without end is killed at a limit, even if it ignores closed pipes and signals.
+func TestEndlessOutputIsLimited(t *testing.T) {
 	for name, script := range map[string]string{
 		"stdout":   "exec cat /dev/zero",
 		"stderr":   "exec cat /dev/zero >&2",

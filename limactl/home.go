@@ -6,11 +6,12 @@ import (
 	"runtime"
 )
 
-// longestSocket is the longest name of a socket in an instance's directory: ssh adds 16 characters while it creates one.
+// longestSocket is as long as the longest name of a socket in an instance's directory: ssh adds 16 characters to the
+// name while it creates the socket.
 const longestSocket = "ssh.sock.1234567890123456"
 
-// CheckHome returns an error if the paths of an instance's sockets are too long for the system: 104 bytes on macOS, 108 on
-// Linux, with links in LIMA_HOME resolved. LIMA_HOME need not exist.
+// CheckHome returns an error if the paths of an instance's sockets are too long for the system: 104 bytes on macOS,
+// 108 on Linux, with links in LIMA_HOME resolved. LIMA_HOME need not exist.
 func CheckHome(limaHome, name string) error {
 	return checkHome(runtime.GOOS, limaHome, name)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Paths of sockets have a limit.
+// CheckHome refuses a LIMA_HOME in which the paths of sockets are too long.
 func TestCheckHome(t *testing.T) {
 	const name = "main"
 	fixed := len("/" + name + "/" + longestSocket)
@@ -22,14 +22,14 @@ func TestCheckHome(t *testing.T) {
 		}
 		err := checkHome(goos, fits+"x", name)
 		if err == nil {
-			t.Errorf("%s, %d bytes: taken", goos, len(fits)+1+fixed)
+			t.Errorf("%s, %d bytes: accepted", goos, len(fits)+1+fixed)
 			continue
 		}
 		if !strings.Contains(err.(*Error).Do, "1 bytes shorter") {
 			t.Errorf("hint %q", err.(*Error).Do)
 		}
 	}
-	// Links count as what they lead to, also where the end of the path is not made yet.
+	// Links are resolved, also if the end of the path does not exist yet.
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestCheckHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := checkHome("linux", filepath.Join(short, "lima"), name); err == nil {
-		t.Error("a short link to a long path was taken")
+		t.Error("a short link to a long path was accepted")
 	}
 }
 
@@ -64,9 +64,9 @@ func TestPortFree(t *testing.T) {
 	if err := PortFree(port); err != nil {
 		t.Errorf("free: %v", err)
 	}
-	// One that listens on every address holds it too.
+	// A listener on all addresses holds the port too.
 	if l, err = net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", port)); err != nil {
-		t.Skip("the port was taken meanwhile")
+		t.Skip("another program took the port")
 	}
 	defer l.Close()
 	if err := PortFree(port); !errors.Is(err, ErrInUse) {
@@ -74,12 +74,13 @@ func TestPortFree(t *testing.T) {
 	}
 	for _, port := range []int{0, -1, 65536} {
 		if err := PortFree(port); err == nil {
-			t.Errorf("port %d was taken", port)
+			t.Errorf("port %d was accepted", port)
 		}
 	}
 }
 
-// Of several listeners on a port the one with the exact address gets a connection; who it is can be told.
+// Listeners finds all listeners on a port with their process and user, and Answering picks the one with the most exact
+// address.
 func TestListeners(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -87,12 +88,12 @@ func TestListeners(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	other, err := net.Listen("tcp6", fmt.Sprintf("[::]:%d", port)) // of IPv6 alone
+	other, err := net.Listen("tcp6", fmt.Sprintf("[::]:%d", port)) // IPv6 only
 	if err != nil {
 		t.Skip("no IPv6 here: ", err)
 	}
 	defer other.Close()
-	for range 2 { // found by a search, then remembered
+	for range 2 { // the second time the owners are remembered
 		all := Listeners(port)
 		if len(all) != 2 {
 			t.Fatalf("%+v", all)

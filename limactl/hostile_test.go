@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// The output of Lima, ssh and the guest's console may contain anything. Nothing in it may control the terminal that shows it.
-func TestWhatOthersSayIsPlain(t *testing.T) {
+// Escape sequences in the output of Lima and of the guest's console are removed from errors and events.
+func TestOutputIsSanitized(t *testing.T) {
 	const hostile = "\x1b]0;no\x07\x1b[31mno\x1b[0m\u009b2J\u202e\r"
 	program := filepath.Join(t.TempDir(), "limactl")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' '"+hostile+"' >&2\nexit 1\n"), 0o755); err != nil {

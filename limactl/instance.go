@@ -33,12 +33,12 @@ type Instance struct {
 	Disk    int64 // of the root disk, bytes
 	Disks   []string
 	PID     int    // of the host agent; 0 if none of ours runs
-	Dead    bool   // degraded, and the VM itself does not run: killing the rest loses nothing
-	Raw     string // Lima's own word for the state
+	Dead    bool   // degraded, and the VM itself does not run: killing the remaining processes loses nothing
+	Raw     string // the status that Lima reports
 	Left    bool   // degraded, and not a VM: it was only partly created or partly deleted, and cannot be started
 }
 
-// leftover reports whether dir exists and has no instance in it.
+// leftover reports whether dir exists but has no instance in it.
 func leftover(dir string) bool {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return false
@@ -48,7 +48,7 @@ func leftover(dir string) bool {
 }
 
 // Whole reports, from the files alone, whether both an instance and a disk exist and neither is only partly created or
-// partly deleted. It is an error if that cannot be seen.
+// partly deleted. It returns an error if it cannot read the files.
 func (c *Client) Whole(instance, disk string) (bool, error) {
 	if err := errors.Join(checkName("instance", instance), checkName("disk", disk)); err != nil {
 		return false, err
@@ -67,7 +67,7 @@ func (c *Client) Whole(instance, disk string) (bool, error) {
 	return true, nil
 }
 
-// Notes returns the problems that Lima reported at the boot of an instance that runs, from its files alone: see
+// Notes returns the problems that Lima reported when a running instance booted, from its files alone; see
 // Instance.Notes.
 func (c *Client) Notes(name string) []string {
 	if checkName("instance", name) != nil {
@@ -99,7 +99,7 @@ func inspect(l listed) Instance {
 	return in
 }
 
-// goArch and limaArch translate between Go's names of machines and Lima's.
+// goArch and limaArch convert between the names of architectures in Go and in Lima.
 func goArch(lima string) string {
 	switch lima {
 	case "x86_64":

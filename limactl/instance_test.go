@@ -56,7 +56,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was decoded, encoded as Lima does, decodes to the same.
+		// Encoding the result as Lima does and decoding it again must give the same.
 		var again bytes.Buffer
 		for _, l := range list {
 			if err := json.NewEncoder(&again).Encode(l); err != nil {
@@ -65,7 +65,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		second, err := decode[listed](again.Bytes())
 		if err != nil || len(second) != len(list) {
-			t.Fatalf("%d objects read, %d of them again: %v", len(list), len(second), err)
+			t.Fatalf("%d objects decoded, then %d: %v", len(list), len(second), err)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// A directory that is not an instance fails limactl list as a whole (lima #5236).
+// A directory that is not an instance does not hide the others, although limactl list then fails (lima #5236).
 func TestStrayDirectory(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -122,7 +122,7 @@ func TestStrayDirectory(t *testing.T) {
 	}
 }
 
-// limactl list --json fails if an instance has more than 64 KiB.
+// An instance of more than 64 KiB can be listed, although limactl list --json fails on it.
 func TestLongInstance(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -135,11 +135,11 @@ func TestLongInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.run(t.Context(), time.Minute, nil, "list", "--format=json"); err == nil {
-		t.Fatal("the stand-in takes what Lima does not")
+		t.Fatal("the stand-in accepts a line on which Lima fails")
 	}
 	wantState(t, c, "main", Stopped)
 	if err := c.Create(t.Context(), "long", bytes.Repeat([]byte("# x\n"), 20<<10)); err == nil {
-		t.Error("a template of 80 KiB was taken")
+		t.Error("a template of 80 KiB was accepted")
 	}
 }
 
@@ -180,31 +180,31 @@ func TestJudge(t *testing.T) {
 	}{
 		{"off", "Stopped", "", facts{}, Stopped, ""},
 		{"up", "Running", "", facts{agent: ours, driver: ours, last: up}, Running, ""},
-		{"up, and not ours to look at", "Running", "", facts{agent: process{hidden: true}, driver: process{hidden: true}}, Running, ""},
-		{"off since Lima looked", "Running", "", facts{}, Stopped, ""},
-		{"dead, and nobody has reaped it", "Running", "", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
-		{"dead, and its socket too", "Broken", "ha.sock", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
-		{"deaf, and not ours to look at", "Broken", "ha.sock", facts{agent: process{pid: 10, hidden: true}}, Degraded, "ha.sock"},
-		{"booting, which Lima calls running", "Running", "", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
+		{"up, processes hidden", "Running", "", facts{agent: process{hidden: true}, driver: process{hidden: true}}, Running, ""},
+		{"off since limactl list", "Running", "", facts{}, Stopped, ""},
+		{"zombie", "Running", "", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
+		{"zombie, socket gone", "Broken", "ha.sock", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
+		{"host agent does not answer, processes hidden", "Broken", "ha.sock", facts{agent: process{pid: 10, hidden: true}}, Degraded, "ha.sock"},
+		{"booting, Lima says running", "Running", "", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
 		{"booting, nothing reported yet", "Running", "", facts{agent: ours, driver: ours}, Starting, "booting"},
-		{"booting, which Lima calls broken: no driver (lima #4407)", "Broken", "driver is not", facts{agent: ours}, Starting, "booting"},
-		{"booting, which Lima calls broken: no socket", "Broken", "ha.sock", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
+		{"booting, Lima says broken: no driver (lima #4407)", "Broken", "driver is not", facts{agent: ours}, Starting, "booting"},
+		{"booting, Lima says broken: no socket", "Broken", "ha.sock", facts{agent: ours, driver: ours, last: booting}, Starting, "booting"},
 		{"up, with errors at boot", "Running", "", facts{agent: ours, driver: ours, last: sick}, Running, ""},
-		{"off, says Lima, and it runs", "Stopped", "", facts{agent: ours, driver: ours, last: up}, Degraded, "stopped"},
-		{"off, says Lima, and it boots", "Stopped", "", facts{agent: ours}, Starting, "booting"},
-		{"going down", "Running", "", facts{agent: ours, driver: ours, last: leaving}, Degraded, "shutting down"},
-		{"going down, driver gone", "Broken", "", facts{agent: ours, last: leaving}, Degraded, "shutting down"},
+		{"running, Lima says stopped", "Stopped", "", facts{agent: ours, driver: ours, last: up}, Degraded, "stopped"},
+		{"booting, Lima says stopped", "Stopped", "", facts{agent: ours}, Starting, "booting"},
+		{"shutting down", "Running", "", facts{agent: ours, driver: ours, last: leaving}, Degraded, "shutting down"},
+		{"shutting down, driver gone", "Broken", "", facts{agent: ours, last: leaving}, Degraded, "shutting down"},
 		{"powered off inside (lima #1390)", "Broken", "", facts{agent: ours, last: up}, Degraded, "powered off"},
 		{"host agent dead (lima #357)", "Broken", "", facts{driver: ours}, Degraded, "host agent"},
-		{"host agent deaf", "Broken", "no answer", facts{agent: ours, driver: ours, last: up}, Degraded, "no answer"},
+		{"host agent does not answer", "Broken", "no answer", facts{agent: ours, driver: ours, last: up}, Degraded, "no answer"},
 		{"reused pid of the host agent", "Broken", "ha.sock", facts{agent: foreign}, Stopped, "pid 10"},
 		{"reused pid of the driver", "Broken", "", facts{driver: foreign}, Stopped, "bash"},
 		{"both reused", "Running", "", facts{agent: foreign, driver: foreign}, Stopped, "reboot"},
-		{"broken for no reason that shows", "Broken", "permission denied", facts{}, Degraded, "permission denied"},
+		{"broken, cause unknown", "Broken", "permission denied", facts{}, Degraded, "permission denied"},
 		{"bad yaml", "", "cannot unmarshal", facts{}, Degraded, "cannot unmarshal"},
 		{"never started", "Uninitialized", "", facts{}, Stopped, "never"},
 		{"installing", "Installing", "", facts{}, Starting, "installing"},
-		{"a word of a newer Lima", "Paused", "", facts{agent: ours}, Degraded, "Paused"},
+		{"status of a newer Lima", "Paused", "", facts{agent: ours}, Degraded, "Paused"},
 	} {
 		state, cause := judge(tt.raw, tt.problems, tt.facts)
 		if state != tt.want || !strings.Contains(cause, tt.cause) {
@@ -216,8 +216,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Lima says once, at boot, that its guest agent did not answer. That is a note to check, not a verdict: the instance
-// runs.
+// Errors that Lima reports at boot, such as a guest agent that does not answer, are notes of a running instance: they
+// do not make it degraded.
 func TestErrorsAtBootAreNotes(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -228,13 +228,13 @@ func TestErrorsAtBootAreNotes(t *testing.T) {
 	}
 	in := wantState(t, c, "main", Running)
 	if len(in.Notes) == 0 || in.Notes[0] != degraded.Errors[0] {
-		t.Errorf("notes %q, reported at boot %q", in.Notes, degraded.Errors)
+		t.Errorf("notes %q, errors at boot %q", in.Notes, degraded.Errors)
 	}
 	if got := c.Peek("main"); got != Running {
 		t.Errorf("its files say %s", got)
 	}
 	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
-		t.Errorf("start of what runs: %v", err)
+		t.Errorf("starting a running instance: %v", err)
 	}
 }
 
@@ -248,9 +248,9 @@ func fake(t *testing.T, c *Client, script string) *Client {
 	return New(Config{Program: program, Home: c.Home(), Accel: c.config.Accel})
 }
 
-// An instance or a disk is absent only if both Lima and its directory say so: a limactl that prints nothing and ends
-// with status 0 does not make a VM absent that runs.
-func TestAbsentNeedsTwoWitnesses(t *testing.T) {
+// An instance or a disk counts as absent only if Lima does not list it and its directory does not exist. A limactl
+// that prints nothing and exits with 0 does not make a running VM absent.
+func TestAbsentNeedsListAndDirectory(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
 	pid := wantState(t, c, "main", Running).PID
@@ -276,12 +276,12 @@ func TestAbsentNeedsTwoWitnesses(t *testing.T) {
 		}
 	}
 	if in := wantState(t, c, "main", Running); in.PID != pid {
-		t.Errorf("pid %d, it was %d", in.PID, pid)
+		t.Errorf("pid %d, was %d", in.PID, pid)
 	}
 	if _, err := silent.Instance(t.Context(), "other"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("one that neither knows: %v", err)
+		t.Errorf("an unknown instance: %v", err)
 	}
-	// One that says "stopped" of what runs is not believed either.
+	// A running instance is degraded, not stopped, if limactl calls it stopped.
 	out, err := c.run(t.Context(), time.Minute, nil, "list", listFormat, "main")
 	if err != nil {
 		t.Fatal(err)
@@ -294,12 +294,12 @@ func TestAbsentNeedsTwoWitnesses(t *testing.T) {
 
 func errOf[T any](_ T, err error) error { return err }
 
-// The host agent can be asked without limactl.
+// AgentAnswers returns nil only if the host agent runs and works.
 func TestAgentAnswers(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
 	if err := c.AgentAnswers(t.Context(), "main"); err == nil {
-		t.Error("one that does not run answers")
+		t.Error("no error, but the host agent does not run")
 	}
 	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
 		t.Fatal(err)
@@ -309,6 +309,6 @@ func TestAgentAnswers(t *testing.T) {
 	}
 	inject(t, c, rehearsal.Broken)
 	if err := c.AgentAnswers(t.Context(), "main"); err == nil {
-		t.Error("one that is broken answers")
+		t.Error("no error, but the host agent is broken")
 	}
 }

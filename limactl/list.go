@@ -25,14 +25,15 @@ type listed struct {
 	AdditionalDisks []struct {
 		Name string `json:"name"`
 	} `json:"additionalDisks"`
-	errors string // from stderr: in the JSON they are empty objects
+	errors string // from stderr, because in the JSON the errors are empty objects
 }
 
-// listFormat is not "json": that goes through yq line by line, which fails past 64 KiB an instance.
+// listFormat is used instead of "json", for which limactl passes each line through yq, which fails if an instance has
+// more than 64 KiB.
 const listFormat = "--format={{json .}}"
 
-// Instance returns what Lima and the instance's own files tell of it. ErrNotFound if both say that there is none of
-// exactly this name; an error that names both where they contradict each other.
+// Instance returns an instance as Lima and the instance's own files describe it. The error is ErrNotFound if both say
+// that there is no instance of exactly this name. If they contradict each other, the error names both.
 func (c *Client) Instance(ctx context.Context, name string) (Instance, error) {
 	if err := checkName("instance", name); err != nil {
 		return Instance{}, err
@@ -58,7 +59,7 @@ func (c *Client) listed(ctx context.Context, name string) (Instance, error) {
 			}
 		}
 	}
-	// A directory without lima.yaml is left of a create or a delete that was killed.
+	// A create or a delete that was killed leaves a directory without lima.yaml.
 	if leftover(c.Dir(name)) {
 		f := readFacts(c.Dir(name), "")
 		return Instance{Name: name, State: Degraded, Dir: c.Dir(name), Left: !f.agent.ours && !f.driver.ours,
@@ -70,8 +71,8 @@ func (c *Client) listed(ctx context.Context, name string) (Instance, error) {
 	return Instance{}, c.unlisted(name)
 }
 
-// unlisted is the error for an instance that limactl list does not show. It is ErrNotFound only if its directory is
-// gone too. Otherwise the two contradict each other, and nobody may take the instance for absent.
+// unlisted returns the error for an instance that limactl list does not show. It is ErrNotFound only if the instance's
+// directory is gone too. Otherwise the two contradict each other, and the instance does not count as absent.
 func (c *Client) unlisted(name string) error {
 	dir := c.Dir(name)
 	if !exists(dir) {
@@ -88,7 +89,7 @@ func (c *Client) unlisted(name string) error {
 	return &Error{Message: message, Do: c.CommandLine("list"), Err: errContradiction}
 }
 
-// errContradiction is the cause where Lima and the files disagree on whether something exists.
+// errContradiction is the cause of an error if Lima and the files disagree on whether something exists.
 var errContradiction = errors.New("limactl and the files contradict each other")
 
 // listErrors returns what limactl list warned about an instance.
@@ -102,8 +103,8 @@ func listErrors(stderr, name string) string {
 	return ""
 }
 
-// decode reads what limactl prints: one JSON value a line, or an array in some versions. A line that begins as neither is
-// skipped; one that begins as JSON and is not is an error.
+// decode decodes what limactl prints: one JSON value per line, or an array in some versions. It skips lines that
+// begin as neither. A line that begins as JSON but is not valid JSON is an error.
 func decode[T any](data []byte) ([]T, error) {
 	var all []T
 	for {

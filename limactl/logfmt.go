@@ -7,7 +7,8 @@ import (
 	"hermes-box/internal/sanitize"
 )
 
-// logField returns a field of a line in logrus' text format: key=word or key="go string". It is empty if there is none.
+// logField returns a field of a line in logrus' text format: key=word or key="go string". It is empty if there is
+// none.
 func logField(line, key string) string {
 	rest := line
 	for rest != "" {
@@ -34,8 +35,8 @@ func logField(line, key string) string {
 	return ""
 }
 
-// logMessage returns the message of a log line, safe to show: its msg field, and its error if it has one. For any other
-// line it returns the line itself.
+// logMessage returns the message of a log line, safe to show: its msg field, and its error if it has one. For any
+// other line it returns the line itself.
 func logMessage(line string) string {
 	msg := logField(line, "msg")
 	if msg == "" {

@@ -15,17 +15,18 @@ import (
 
 func TestMain(m *testing.M) {
 	rehearsal.Main()
-	// A program under the race detector sleeps for a second before it ends, and tests start many.
+	// A program built with the race detector sleeps for a second before it exits, and the tests run many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// stage returns a Client of the stand-in programs, with a LIMA_HOME of its own. At the end its instances are killed.
+// stage returns a Client that runs the stand-ins of limactl and ssh, with a LIMA_HOME of its own. When the test ends,
+// its instances are killed.
 func stage(t *testing.T) *Client {
 	t.Helper()
-	// Not t.TempDir: its name is as long as the test's, and sockets must fit.
+	// Not t.TempDir, whose path contains the name of the test: paths of sockets must be short.
 	dir, err := os.MkdirTemp("", "hb")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestRefusesRoot(t *testing.T) {
 	}
 }
 
-// The user's own Lima settings never come in through the environment.
+// The Lima settings of the user's environment are dropped.
 func TestEnvironment(t *testing.T) {
 	c := New(Config{Home: "/h", Env: []string{"LIMA_HOME=/other", "LIMA_SHELL=x", "PATH=/bin"}})
 	if want := []string{"PATH=/bin", "LIMA_HOME=/h"}; !slices.Equal(c.env, want) {

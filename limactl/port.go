@@ -12,12 +12,12 @@ import (
 // Listener is a socket of this machine that listens on a TCP port.
 type Listener struct {
 	Addr    netip.Addr // unspecified: all addresses, for :: also those of IPv4
-	PID     int        // of a process that has it; 0 where that cannot be seen
-	UID     int        // of the user who opened it; -1 where that cannot be seen
+	PID     int        // of a process that has it open; 0 if unknown
+	UID     int        // of the user who opened it; -1 if unknown
 	Command string     // command line of PID
 }
 
-// String names the process for people.
+// String returns a text for messages that names the process.
 func (l Listener) String() string {
 	switch {
 	case l.PID != 0:
@@ -28,14 +28,14 @@ func (l Listener) String() string {
 	return "another process"
 }
 
-// commandOf is the command line of a process; "" where it cannot be seen.
+// commandOf returns the command line of a process; "" if this user cannot see it.
 func commandOf(pid int) string {
 	command, _ := commandLine(pid)
 	return command
 }
 
-// Answering returns the listener that takes connections to an address, the most exact one as the operating system has it;
-// nil if none does.
+// Answering returns the listener that gets connections to an address; nil if there is none. As in the operating
+// system, it is the one with the most exact address.
 func Answering(all []Listener, to netip.Addr) *Listener {
 	var best *Listener
 	rank := 0
@@ -59,12 +59,13 @@ func Answering(all []Listener, to netip.Addr) *Listener {
 // Loopback is the address that ports of boxes are forwarded to.
 var Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// Owns reports whether a listener is a port forward of an instance: its process is the instance's host agent, or the ssh
-// that carries its connections.
+// Owns reports whether a listener is a port forward of an instance: its process is the instance's host agent, or the
+// ssh that carries its connections.
 func (c *Client) Owns(name string, l Listener) bool { return inside(l.Command, c.Dir(name)) }
 
-// PortFree reports whether a port of host loopback can be bound, by binding it. Lima only logs that it could not, and
-// says that it forwards all the same (lima #3521). The error names the process that holds it, where it can be found.
+// PortFree returns an error if a port of host loopback cannot be bound. It tries to bind it, because Lima only logs a
+// failure and still says that it forwards the port (lima #3521). The error names the process that holds the port, if
+// it is known.
 func PortFree(port int) error {
 	if port < 1 || port > 65535 {
 		return &Error{Message: fmt.Sprintf("port %d is out of range", port), Kind: "invalid_input"}

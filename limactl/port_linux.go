@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// Listeners finds the sockets that listen on a TCP port, as far as /proc tells.
+// Listeners returns the sockets that listen on a TCP port, from /proc.
 func Listeners(port int) (all []Listener) {
-	inodes := map[string]int{} // where the listener of an inode is in all
+	inodes := map[string]int{} // index into all, by inode
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		for _, s := range listening(table, port) {
 			inodes[s.inode] = len(all)
@@ -32,7 +32,7 @@ type socket struct {
 	inode string
 }
 
-// listening reads the sockets that listen on port out of a table of the kernel.
+// listening returns the sockets that listen on port, from a table of the kernel.
 func listening(table string, port int) (all []socket) {
 	f, err := os.Open(table)
 	if err != nil {
@@ -58,7 +58,8 @@ func listening(table string, port int) (all []socket) {
 	return all
 }
 
-// parseAddr reads an address of the kernel's tables: words of 32 bits in the order of this machine, which is little endian.
+// parseAddr parses an address in the kernel's tables: 32-bit words in the byte order of this machine, which is little
+// endian.
 func parseAddr(text string) netip.Addr {
 	data, err := hex.DecodeString(text)
 	if err != nil || len(data)%4 != 0 {
@@ -71,14 +72,14 @@ func parseAddr(text string) netip.Addr {
 	return addr.Unmap()
 }
 
-// owners remembers which process has a socket, by its inode; 0 if that cannot be seen. Finding it means reading the open
-// files of all processes. An inode is not used again while its socket is open.
+// owners remembers which process has a socket open, by the socket's inode; 0 if this user cannot see it. Finding the
+// process means reading the open files of all processes. An inode is not used again while its socket is open.
 var owners struct {
 	sync.Mutex
 	pids map[string]int
 }
 
-// findOwners sets the process of each listener, if it can be seen.
+// findOwners sets the process of each listener, if this user can see it.
 func findOwners(all []Listener, inodes map[string]int) {
 	owners.Lock()
 	defer owners.Unlock()
@@ -109,8 +110,8 @@ func findOwners(all []Listener, inodes map[string]int) {
 	})
 }
 
-// eachSocket calls visit with the open sockets of all processes that can be seen, the newest processes first, until it
-// returns false.
+// eachSocket calls visit with the open sockets of all processes that this user can see, the highest pids first, until
+// visit returns false.
 func eachSocket(visit func(pid int, inode string) (more bool)) {
 	entries, _ := os.ReadDir("/proc")
 	var pids []int
@@ -131,7 +132,7 @@ func eachSocket(visit func(pid int, inode string) (more bool)) {
 	}
 }
 
-// inodeOf returns the inode of the socket that an entry of /proc/PID/fd leads to; "" if it is no socket.
+// inodeOf returns the inode of the socket that an entry of /proc/PID/fd points to; "" if it is not a socket.
 func inodeOf(link string) string {
 	target, err := os.Readlink(link)
 	if err != nil || !strings.HasPrefix(target, "socket:[") {
@@ -140,7 +141,7 @@ func inodeOf(link string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")
 }
 
-// holds reports whether a process still has a socket.
+// holds reports whether a process still has a socket open.
 func holds(pid int, inode string) bool {
 	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
 	return slices.ContainsFunc(links, func(link string) bool { return inodeOf(link) == inode })

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Listeners finds the sockets that listen on a TCP port, as far as lsof tells: those of other users are not seen.
+// Listeners returns the sockets that listen on a TCP port and that lsof shows: not those of other users.
 func Listeners(port int) (all []Listener) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -37,7 +37,7 @@ func Listeners(port int) (all []Listener) {
 	return all
 }
 
-// lsofAddr reads the address of "127.0.0.1:4788", "[::1]:4788" or "*:4788".
+// lsofAddr returns the address in "127.0.0.1:4788", "[::1]:4788" or "*:4788".
 func lsofAddr(name string, ipv6 bool) netip.Addr {
 	if strings.HasPrefix(name, "*:") {
 		if ipv6 {

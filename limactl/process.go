@@ -14,11 +14,11 @@ type process struct {
 	pid     int // 0: there is no file, or no pid in it
 	alive   bool
 	ours    bool   // its command line names this instance's directory; otherwise the pid was reused
-	hidden  bool   // it cannot be seen whether it is alive
-	command string // for people
+	hidden  bool   // this user cannot see whether it is alive
+	command string // command line, for messages
 }
 
-// facts is what the files of an instance say, without asking Lima.
+// facts is the content of an instance's files, read without limactl.
 type facts struct {
 	agent  process
 	driver process
@@ -45,7 +45,8 @@ func driverPID(vmType string) string {
 }
 
 // readPID returns the process that a pid file names. It is ours if its command line has a path in the instance's
-// directory, as those of Lima's host agent (--pidfile) and of qemu (-pidfile, sockets) have; vz runs inside the host agent.
+// directory: those of Lima's host agent (--pidfile) and of qemu (-pidfile, sockets) have one, and vz runs inside the
+// host agent.
 func readPID(dir, file string) process {
 	data, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -71,7 +72,7 @@ func readPID(dir, file string) process {
 	return p
 }
 
-// inside reports whether a command line names something in dir.
+// inside reports whether a command line has a path in dir.
 func inside(command, dir string) bool {
 	if strings.Contains(command, dir+"/") {
 		return true

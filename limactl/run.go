@@ -74,7 +74,7 @@ func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte,
 
 type unlogged struct{}
 
-// Unlogged returns a context for questions that are asked repeatedly for a display: they are logged only if they fail.
+// Unlogged returns a context for calls that a display repeats: they are logged only if they fail.
 func Unlogged(ctx context.Context) context.Context { return context.WithValue(ctx, unlogged{}, true) }
 
 func (c *Client) log(ctx context.Context, cmd Command) {

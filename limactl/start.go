@@ -16,7 +16,7 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// DegradedError is an instance that has started, but Lima reported errors while it booted.
+// DegradedError is the error for an instance that has started although Lima reported errors during its boot.
 type DegradedError struct {
 	Instance string
 	Errors   []string
@@ -26,7 +26,7 @@ func (e *DegradedError) Error() string {
 	return fmt.Sprintf("instance %s started with errors: %s", e.Instance, reasons(e.Errors, ""))
 }
 
-// StartError is an instance that did not start.
+// StartError is the error for an instance that did not start.
 type StartError struct {
 	Instance string
 	Serial   string // the last lines of the console
@@ -52,10 +52,11 @@ func (e *StartError) Recovery() string {
 // Details returns facts for the JSON form of the error.
 func (e *StartError) Details() map[string]any { return map[string]any{"console": e.Serial} }
 
-// Start boots an instance and waits, at most timeout, until Lima says that it is up. It calls on, which may be nil, for each
-// event, one at a time. It does nothing if the instance is up; if another start is under way, it waits for that one.
+// Start boots an instance and waits, at most timeout, until Lima says that it is up. It calls on, which may be nil,
+// for each event, one at a time. It does nothing if the instance is up; if another start is under way, it waits for
+// that one.
 //
-// Lima's word does not mean that provisioning or a mount worked: the caller must check inside.
+// It does not mean that provisioning or mounting worked: the caller must check that in the guest.
 //
 // When ctx ends, Start returns but the boot goes on, because Lima's host agent has a session of its own. Stop ends it.
 func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, on func(BootEvent)) error {
@@ -103,7 +104,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	} else {
 		// Longer than limactl's own limit, because limactl has the better message.
 		_, err = c.runWith(ctx, timeout+10*time.Second, nil, c.accelEnv(), func(line string) {
-			if e := logEvent(line); !strings.HasPrefix(e.Line, "READY. Run ") { // that is how to enter without hermes-box
+			if e := logEvent(line); !strings.HasPrefix(e.Line, "READY. Run ") { // a hint to use limactl shell
 				tell(e)
 			}
 		}, "start", "--tty=false", "--timeout", timeout.String(), name)
@@ -147,8 +148,8 @@ func (c *Client) awaitBoot(ctx context.Context, name string, timeout time.Durati
 	}
 }
 
-// awaitAgent waits until the host agent of a cancelled start has written its pid file. limactl creates the log, then starts
-// the agent, which writes its pid. A stop in between would find no process, and the VM would boot after all.
+// awaitAgent waits until the host agent of a cancelled start has written its pid file. limactl creates the log, then
+// starts the agent, which writes its pid. A stop in between would find no process, and the VM would still boot.
 func awaitAgent(dir string, begin time.Time) {
 	st, err := os.Stat(filepath.Join(dir, "ha.stderr.log"))
 	if err != nil || st.ModTime().Before(begin.Add(-time.Second)) { // file systems have coarse clocks
@@ -165,15 +166,15 @@ func startCause(dir string, err error) error {
 	if !errors.As(err, &failed) || errors.Is(err, ErrTimeout) {
 		return err
 	}
-	if said := lastProblem(filepath.Join(dir, "ha.stderr.log")); said != "" {
-		return &causeError{message: said, err: err}
+	if problem := lastProblem(filepath.Join(dir, "ha.stderr.log")); problem != "" {
+		return &causeError{message: problem, err: err}
 	}
 	return &causeError{message: failed.Message, err: err}
 }
 
 // lastProblem returns the last error of qemu or of the host agent in its log.
 func lastProblem(log string) string {
-	said := ""
+	last := ""
 	for line := range bytes.Lines(readTail(log, 256<<10)) {
 		var entry struct{ Level, Msg string }
 		if json.Unmarshal(line, &entry) != nil {
@@ -182,12 +183,12 @@ func lastProblem(log string) string {
 		qemu, ok := strings.CutPrefix(entry.Msg, "qemu[stderr]: ")
 		switch {
 		case ok && !strings.HasPrefix(qemu, " ") && !strings.HasPrefix(strings.ToLower(qemu), "warning"):
-			said = qemu
+			last = qemu
 		case entry.Level == "error" || entry.Level == "fatal":
-			said = entry.Msg
+			last = entry.Msg
 		}
 	}
-	return sanitize.Text(said)
+	return sanitize.Text(last)
 }
 
 type causeError struct {

@@ -16,14 +16,14 @@ import (
 	"hermes-box/internal/rehearsal"
 )
 
-// boot starts an instance in the background and gives its events.
+// boot starts an instance in the background. It returns a channel of its events and one of the result of Start.
 func boot(ctx context.Context, c *Client, name string) (<-chan BootEvent, <-chan error) {
 	events, done := make(chan BootEvent, 100), make(chan error, 1)
 	go func() { done <- c.Start(ctx, name, time.Minute, func(e BootEvent) { events <- e }) }()
 	return events, done
 }
 
-// await takes events until one is as wanted.
+// await receives events until want returns true for one.
 func await(t *testing.T, events <-chan BootEvent, done <-chan error, want func(BootEvent) bool) {
 	t.Helper()
 	for {
@@ -68,15 +68,15 @@ func TestStart(t *testing.T) {
 	if got := c.Peek("main"); got != Running {
 		t.Errorf("Peek = %s", got)
 	}
-	// Again: nothing to do, and nothing is heard.
-	if err := c.Start(t.Context(), "main", time.Minute, func(BootEvent) { t.Error("event of a start that has nothing to do") }); err != nil {
+	// Starting a running instance does nothing and sends no events.
+	if err := c.Start(t.Context(), "main", time.Minute, func(BootEvent) { t.Error("an event of an instance that runs already") }); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.Peek("none"); got != Absent {
 		t.Errorf("Peek of none = %s", got)
 	}
 	if err := c.Start(t.Context(), "none", time.Minute, nil); !errors.Is(err, ErrNotFound) {
-		// Lima would make one of its default template, from the net.
+		// Lima would download its default template and start that.
 		t.Errorf("starting none: %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestStartTimeout(t *testing.T) {
 	wantState(t, c, "main", Starting)
 }
 
-// A start that is given up leaves no limactl behind, and the boot goes on.
+// A cancelled start returns, and the boot goes on without it.
 func TestStartCancelled(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -168,8 +168,9 @@ func TestStartCancelled(t *testing.T) {
 	wantState(t, c, "main", Running)
 }
 
-// Cancelled before the host agent has noted its pid, it is found and ended all the same.
-func TestStartCancelledAtOnce(t *testing.T) {
+// If a start is cancelled before the host agent has written its pid file, Start waits for the file, so that Kill finds
+// the host agent.
+func TestStartCancelledBeforeThePIDFile(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
 	inject(t, c, rehearsal.AgentSlow, rehearsal.HoldBoot)
@@ -181,7 +182,7 @@ func TestStartCancelledAtOnce(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if !readPID(c.Dir("main"), "ha.pid").ours {
-		t.Error("nobody would find the host agent")
+		t.Error("the host agent has no pid file")
 	}
 	if err := c.Kill(t.Context(), "main"); err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestStartCancelledAtOnce(t *testing.T) {
 	}
 }
 
-// What Lima leaves running has no terminal to die with: it is in another session than we are.
+// The host agent and qemu run in another session and process group, so that a closing terminal does not end them.
 func TestHostAgentIsDetached(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
@@ -224,7 +225,7 @@ func TestFollowIgnoresAnEarlierRun(t *testing.T) {
 	got := make(chan BootEvent, 10)
 	done := make(chan struct{})
 	go func() { follow(ctx, log, begin, func(e BootEvent) { got <- e }); close(done) }()
-	// Replaced, and a line that comes in two parts.
+	// Replace the log, and write a line in two parts.
 	if err := os.Remove(log); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// A /dev/kvm that cannot be used is overridden, but not a qemu command that the user has set.
+// accelEnv selects tcg if /dev/kvm exists but cannot be used, unless the user has set a qemu command.
 func TestAccelEnv(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"qemu-system-x86_64", "qemu-system-aarch64"} {
@@ -275,7 +276,7 @@ func TestAccelEnv(t *testing.T) {
 	}
 	c.probe = func() Accel { return Accel{Name: "tcg", Reason: "no /dev/kvm"} }
 	if env := c.accelEnv(); env != nil {
-		t.Errorf("without /dev/kvm, where Lima finds out by itself: %q", env)
+		t.Errorf("without /dev/kvm, where Lima chooses tcg itself: %q", env)
 	}
 	c.probe = func() Accel { return Accel{Name: "tcg", Reason: "permission denied", forced: true} }
 	env := c.accelEnv()
@@ -285,11 +286,11 @@ func TestAccelEnv(t *testing.T) {
 	key, _, _ := strings.Cut(env[0], "=")
 	c.env = []string{key + "=my-qemu"}
 	if env := c.accelEnv(); env != nil {
-		t.Errorf("over what the user has set: %q", env)
+		t.Errorf("with a qemu command that the user has set: %q", env)
 	}
 }
 
-// foreignProcess is a process that has nothing to do with any instance.
+// foreignProcess starts a process that belongs to no instance, and returns its pid.
 func foreignProcess(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")

@@ -7,8 +7,8 @@ import (
 
 // judge returns the state of an instance and its cause, from Lima's status and the instance's files.
 //
-// Lima's status alone is not enough. It is Broken for a moment during each start, Running from the first second of a boot
-// that takes minutes, and Broken again if a pid file from before a reboot names some other process.
+// Lima's status alone is not enough. It is Broken for a moment during each start, Running from the first second of a
+// boot that takes minutes, and Broken again if a pid file from before a reboot names some other process.
 func judge(raw, problems string, f facts) (State, string) {
 	agent, driver := f.agent.ours, f.driver.ours
 	if !agent && !driver {
@@ -76,8 +76,8 @@ func clip(s string) string {
 	return s
 }
 
-// Peek returns the state of an instance from its files alone, in less than a millisecond. It is for a screen that is redrawn
-// and for a status that must not wait for limactl. Instance knows more, and the cause.
+// Peek returns the state of an instance from its files alone, in less than a millisecond. It is for displays, and for
+// a status that must not wait for limactl. Instance returns more, such as the cause.
 func (c *Client) Peek(name string) State {
 	if checkName("instance", name) != nil {
 		return Absent

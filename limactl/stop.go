@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// Stop shuts an instance down and waits, at most timeout, until it is off. If that fails and force is set, it kills the
-// instance, but never a process that does not belong to it. It does nothing if the instance is off.
+// Stop shuts an instance down and waits, at most timeout, until it is off. If that fails and force is set, it kills
+// the instance, but never a process that does not belong to it. It does nothing if the instance is off.
 //
-// The guest has 30 seconds under vz and three minutes under qemu: the caller stops services and syncs disks before.
+// The guest has 30 seconds to shut down under vz, and three minutes under qemu. The caller must have stopped services
+// and synced disks.
 func (c *Client) Stop(ctx context.Context, name string, force bool, timeout time.Duration) error {
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
@@ -45,21 +46,22 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 	if in.Raw == "Running" && !(f.last != nil && f.last.Exiting) {
 		err := c.askToStop(ctx, in, timeout)
 		if off := c.awaitOff(ctx, in, time.Second); off == nil {
-			return nil // although limactl failed
+			return nil // even if limactl failed
 		} else if err == nil {
 			err = off
 		}
 		return err
 	}
-	// limactl refuses to stop a Broken instance, such as one that boots or already shuts down, but its host agent listens.
+	// limactl refuses to stop a Broken instance, such as one that boots or already shuts down, but its host agent
+	// obeys a signal.
 	if err := syscall.Kill(f.agent.pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
 	return c.awaitOff(ctx, in, timeout)
 }
 
-// askToStop runs limactl stop, and ends it soon after the instance is off: limactl would go on waiting if the system has
-// given the pid to another process.
+// askToStop runs limactl stop, and ends it soon after the instance is off: limactl would go on waiting if the system
+// has given the pid to another process.
 func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -78,7 +80,8 @@ func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	if err != nil {
 		return err
 	}
-	// limactl kills the pids in its pid files whatever they are now, so stale files go right before.
+	// limactl kills the pids in its pid files, even if they are now those of other processes. So stale files are
+	// removed just before.
 	if err := c.CleanStale(ctx, in.Name); err != nil {
 		return err
 	}
@@ -95,15 +98,15 @@ func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	return nil
 }
 
-// Kill ends the processes of an instance at once, as a power cut would, without Lima. It does not touch a pid that belongs
-// to another process. The disks stay locked, as after a crash.
+// Kill ends the processes of an instance at once, as a power cut would, without Lima. It does not touch a pid that
+// belongs to another process. The disks stay locked, as after a crash.
 func (c *Client) Kill(ctx context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err
 	}
 	in := Instance{Name: name, Dir: c.Dir(name), VMType: c.vmType(name)}
 	return c.awaitOff(ctx, in, 4*child.Grace, func(f facts) error {
-		for _, p := range []process{f.agent, f.driver} { // in this order, or the host agent would see its driver end and unlock the disks
+		for _, p := range []process{f.agent, f.driver} { // in this order: otherwise the host agent would see its driver end and unlock the disks
 			if !p.ours {
 				continue
 			}
@@ -115,8 +118,8 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	})
 }
 
-// awaitOff waits until no process of an instance runs. It calls each with those that still do, repeatedly, because a host
-// agent that has just started may start its driver later.
+// awaitOff waits until no process of an instance runs. It calls each with those that still do, repeatedly, because a
+// host agent that has just started may start its driver later.
 func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration, each ...func(facts) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("instance %s still runs after %v: %w", in.Name, timeout, ErrTimeout))
 	defer cancel()
@@ -140,9 +143,9 @@ func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duratio
 	}
 }
 
-// CleanStale removes pid files that do not name processes of this instance. After a reboot of the host they name other
-// processes, or they name zombies. Lima would call the instance broken or running, and stop --force would kill the other
-// processes. CleanStale does not touch any process.
+// CleanStale removes pid files that do not name processes of this instance. After a reboot of the host they name
+// other processes, or they name zombies. Lima would call the instance broken or running, and stop --force would kill
+// the other processes. CleanStale does not touch any process.
 func (c *Client) CleanStale(_ context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err
@@ -152,7 +155,7 @@ func (c *Client) CleanStale(_ context.Context, name string) error {
 		path := filepath.Join(dir, file)
 		p := readPID(dir, file)
 		if !exists(path) || p.ours || p.pid == 0 && fresh(path) {
-			continue // the last of these is being written by a start right now
+			continue // an empty new file is being written by a start
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("instance %s: stale pid file: %w", name, err)

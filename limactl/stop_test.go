@@ -28,11 +28,11 @@ func TestStop(t *testing.T) {
 		t.Fatalf("stopping it again: %v", err)
 	}
 	if err := c.Stop(t.Context(), "none", false, time.Minute); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("stopping none: %v", err)
+		t.Fatalf("stopping an unknown instance: %v", err)
 	}
 }
 
-// lima #124, #2493: asked, waited for, and only then killed.
+// Stop first asks an instance to shut down and waits; it kills the instance only with force (lima #124, #2493).
 func TestStopHangs(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
@@ -51,7 +51,7 @@ func TestStopHangs(t *testing.T) {
 	}
 }
 
-// limactl waits on for a machine that is off where the system gives its pid to some other process: we do not.
+// Stop returns when the instance is off, even if its pid now belongs to another process, for which limactl waits on.
 func TestStopWhosePIDIsReused(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
@@ -72,7 +72,7 @@ func TestStopCancelled(t *testing.T) {
 	inject(t, c, rehearsal.HoldStop)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
-	// A cancelled stop does not go on to force.
+	// A cancelled stop does not kill the instance, even with force.
 	if err := c.Stop(ctx, "main", true, time.Minute); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
@@ -89,12 +89,13 @@ func TestStopWhileBooting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err == nil {
-		t.Error("the start that was stopped says that it worked")
+		t.Error("the start of the stopped instance returned no error")
 	}
 	wantState(t, c, "main", Stopped)
 }
 
-// lima #357: the driver alive without its host agent.
+// An instance whose host agent has died while its driver runs is degraded, and only a forced Stop stops it (lima
+// #357).
 func TestStopWithoutHostAgent(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
@@ -109,7 +110,7 @@ func TestStopWithoutHostAgent(t *testing.T) {
 		t.Errorf("cause %q", in.Cause)
 	}
 	if err := c.Start(t.Context(), "main", time.Minute, nil); err == nil {
-		t.Error("it was started over a machine that runs")
+		t.Error("an instance that runs was started again")
 	}
 	if err := c.Delete(t.Context(), "main"); !errors.Is(err, ErrInUse) {
 		t.Errorf("delete: %v", err)
@@ -151,13 +152,14 @@ func TestReusedPID(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := syscall.Kill(pid, 0); err != nil || runningCommand(pid) == "" {
-				t.Fatal("the process that has nothing to do with it was killed")
+				t.Fatal("a foreign process was killed")
 			}
 		})
 	}
 }
 
-// A pid file that turns stale while others are asked is seen all the same: limactl delete kills what it says.
+// Delete does not kill a foreign process, even if a pid file begins to name it during the delete: limactl delete kills
+// whatever its pid files name.
 func TestPIDReusedDuringDelete(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -172,12 +174,13 @@ func TestPIDReusedDuringDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runningCommand(pid) == "" {
-		t.Fatal("the process that has nothing to do with it was killed")
+		t.Fatal("a foreign process was killed")
 	}
 }
 
-// Killed, and reaped by nobody: Lima takes the pids of such for those of what runs.
-func TestKilledAndNotReaped(t *testing.T) {
+// An instance whose pid files name a zombie is stopped and can be started, although Lima takes a zombie for a running
+// process.
+func TestZombiesCountAsStopped(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
 	if err := c.Kill(t.Context(), "main"); err != nil {
@@ -213,19 +216,19 @@ func TestCleanStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(c.Dir("main"), "ha.pid")
-	// Being written at this moment: left alone; of yesterday: removed.
+	// An empty pid file that is new may be being written: it stays. An old one is removed.
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.CleanStale(t.Context(), "main"); err != nil || !exists(file) {
-		t.Errorf("an empty pid file of this moment: there %v, %v", exists(file), err)
+		t.Errorf("a new empty pid file: exists %v, %v", exists(file), err)
 	}
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(file, old, old); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.CleanStale(t.Context(), "main"); err != nil || exists(file) {
-		t.Errorf("an old empty pid file: there %v, %v", exists(file), err)
+		t.Errorf("an old empty pid file: exists %v, %v", exists(file), err)
 	}
 }
 
@@ -240,12 +243,12 @@ func TestDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Delete(t.Context(), "main"); !errors.Is(err, ErrInUse) {
-		t.Fatalf("deleting what runs: %v", err)
+		t.Fatalf("deleting a running instance: %v", err)
 	}
 	if err := c.Stop(t.Context(), "main", false, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	// With a directory that is no instance limactl deletes, and then fails.
+	// If LIMA_HOME has a directory that is not an instance, limactl deletes the instance but then fails.
 	if err := os.Mkdir(c.Dir("stray"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +262,7 @@ func TestDelete(t *testing.T) {
 		t.Fatalf("deleting it again: %v", err)
 	}
 	if !exists(c.Dir("stray")) {
-		t.Error("a directory that nobody named is gone")
+		t.Error("a directory of another name is gone")
 	}
 	wantState(t, c, "main-2", Stopped)
 }
@@ -278,7 +281,7 @@ func TestCreateFails(t *testing.T) {
 	}
 	wantState(t, c, "main", Degraded)
 	if err := c.Create(t.Context(), "main", yaml); !errors.Is(err, ErrExists) {
-		t.Fatalf("over what is left: %v", err)
+		t.Fatalf("creating it over the rest of a failed create: %v", err)
 	}
 	if err := c.Delete(t.Context(), "main"); err != nil {
 		t.Fatal(err)

@@ -42,9 +42,9 @@ const (
 	guestHome = "/home/agent"
 )
 
-// YAML returns the template for Client.Create. It overrides every default of Lima's that would share something between host
-// and guest: there are no mounts, no agent or X11 forwarding, no keys of the user, no proxy settings, and no ports but those
-// of m.
+// YAML returns the template for Client.Create. It overrides every default of Lima's that would share something
+// between host and guest: there are no mounts, no agent or X11 forwarding, no keys of the user, no proxy settings,
+// and no ports but those of m.
 func (m Machine) YAML() ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, &Error{Message: "machine " + m.Name + ": " + err.Error(), Kind: "invalid_input", Err: err}
@@ -71,8 +71,8 @@ func (m Machine) YAML() ([]byte, error) {
 		// Names in the guest resolve through the host, so that they follow the host's VPN and networks.
 		HostResolver:       resolverYAML{Enabled: true},
 		GuestInstallPrefix: "/usr/local",
-		// Keeps Lima's boot script from the data disk. It would try to mount a partition of it and fail, and cloud-init's
-		// units with it. The script reads this number after the one that Lima writes.
+		// Keeps Lima's boot script from the data disk. It would try to mount a partition of it and fail, and
+		// cloud-init's units with it. The script reads this number after the one that Lima writes.
 		Env: map[string]string{"LIMA_CIDATA_DISKS": "0"},
 	}
 	for _, port := range m.Ports {
@@ -190,13 +190,13 @@ type templateYAML struct {
 	Env                map[string]string `yaml:"env"`
 	Param              map[string]string `yaml:"param,omitempty"`
 	GuestInstallPrefix string            `yaml:"guestInstallPrefix"`
-	// The host's proxy settings would be written into the guest. They may hold a password, and differ from terminal to
-	// terminal.
+	// If it were on, Lima would write the host's proxy settings into the guest. They may hold a password, and they
+	// differ between terminals.
 	PropagateProxyEnv    bool `yaml:"propagateProxyEnv"`
 	UpgradePackages      bool `yaml:"upgradePackages"`
 	NestedVirtualization bool `yaml:"nestedVirtualization"`
-	Plain                bool `yaml:"plain"` // would mount no extra disk and forward nothing
-	// Empty: the image's own, UTC; else Lima takes the host's.
+	Plain                bool `yaml:"plain"` // if it were on, Lima would not mount the disk or forward ports
+	// Empty keeps the time zone of the image, UTC. Without this field Lima would set the host's.
 	TimeZone string `yaml:"timezone"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// full is a machine with everything set.
+// full returns a machine with every field set.
 func full(vmType, arch string) Machine {
 	return Machine{
 		Name: "main", VMType: vmType, Arch: arch, CPUs: 4, Memory: 8 << 30, RootDisk: 30 << 30,
@@ -105,7 +105,7 @@ timezone: ""
 	}
 }
 
-// Lima's defaults that would be dangerous are overridden, whatever the machine.
+// Every template overrides the defaults of Lima that share something between host and guest.
 func TestTemplateOverridesDefaults(t *testing.T) {
 	small := machine("main", "data")
 	for _, m := range []Machine{small, full("vz", "arm64"), full("qemu", "arm64")} {
@@ -155,7 +155,7 @@ func TestTemplateOverridesDefaults(t *testing.T) {
 				t.Errorf("ssh.%s is on", key)
 			}
 		}
-		// It fits into a line of limactl list.
+		// The template must fit into a line of limactl list.
 		if len(text) > 8<<10 {
 			t.Errorf("%d bytes", len(text))
 		}
@@ -184,7 +184,7 @@ func TestMachineRefused(t *testing.T) {
 		m := full("qemu", "amd64")
 		change(&m)
 		if _, err := m.YAML(); err == nil {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }

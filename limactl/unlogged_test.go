@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Questions for a display are logged only if they fail.
+// Calls with an Unlogged context are logged only if they fail.
 func TestUnlogged(t *testing.T) {
 	t.Parallel()
 	c := stage(t)

@@ -28,7 +28,7 @@ func inspectDisk(home, name string) (diskInfo, error) {
 		return d, err
 	}
 	d.Size = st.Size()
-	// It is qcow2 if qemu-img is installed, whatever was asked for.
+	// As in Lima, the format is qcow2 if qemu-img is installed, even if raw was asked for.
 	if _, err := exec.LookPath("qemu-img"); err == nil {
 		d.Format = "qcow2"
 	}

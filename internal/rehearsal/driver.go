@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// upMark is the line that says that logins are possible; the other lines are the console.
+// upMark is the line that the driver prints when logins are possible; all other lines are the console.
 const upMark = "\x00up"
 
-// driver is the process of a VM. It runs until it is told to shut down, or its directory is gone.
+// driver is the process of a VM. It runs until it gets SIGTERM or its directory is gone.
 func driver(home string, args []string) int {
 	set, _ := flags(args, "pidfile")
 	pidfile := set["pidfile"]
@@ -58,8 +58,8 @@ func driver(home string, args []string) int {
 	return 0
 }
 
-// reformat does what Lima's boot script does with a disk that it has to format: it looks for its label, of which ext4 keeps
-// 16 bytes, and formats the disk again if it does not find it (lima #5407).
+// reformat imitates Lima's boot script for a disk that it has to format: it searches for its label, of which ext4
+// keeps 16 bytes, and formats the disk again if it does not find it (lima #5407).
 func reformat(home, name string) {
 	if len("lima-"+name) > 16 {
 		dir := diskDir(home, name)
@@ -79,7 +79,7 @@ func (in *instance) machine(home string) Machine {
 	return m
 }
 
-// writePID writes our pid. A reader never sees a part of it.
+// writePID writes the pid of this process. It renames the file, so that a reader never sees a part of it.
 func writePID(path string) error {
 	if err := os.WriteFile(path+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// If Lima formats the disk, a label that is too long for ext4 loses all data at each boot.
+// A disk that Lima formats loses its data at each boot if its label is too long for ext4.
 func TestReformat(t *testing.T) {
 	for name, kept := range map[string]bool{"demo-data": true, "elevenchars": true, "twelve-chars": false, "a-box-of-a-long-name-data": false} {
 		home := t.TempDir()
@@ -24,12 +24,12 @@ func TestReformat(t *testing.T) {
 	}
 }
 
-// Every fault can be switched on by name.
-func TestFaultsAreAllOfThem(t *testing.T) {
+// Faults lists each fault once, and each can be switched on and off.
+func TestFaults(t *testing.T) {
 	home, seen := t.TempDir(), map[Fault]bool{}
 	for _, f := range Faults {
 		if seen[f] {
-			t.Errorf("%s is there twice", f)
+			t.Errorf("%s is listed twice", f)
 		}
 		seen[f] = true
 		if err := Inject(home, f); err != nil || !Has(home, f) {
@@ -40,6 +40,6 @@ func TestFaultsAreAllOfThem(t *testing.T) {
 		}
 	}
 	if len(seen) < 21 {
-		t.Errorf("only %d", len(seen))
+		t.Errorf("only %d faults are listed", len(seen))
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong in a LIMA_HOME, from when it is switched on until it is switched off. A Guest may have
-// faults of its own.
+// Fault is a fault of a LIMA_HOME, which can be switched on and off. A Guest may have faults of its own.
 type Fault string
 
 // The faults.
@@ -17,8 +16,8 @@ const (
 	HoldAgent         Fault = "hold-agent"          // the host agent runs, but its driver does not yet: Lima says Broken
 	HoldBoot          Fault = "hold-boot"           // the guest boots until this is switched off
 	Degraded          Fault = "degraded"            // the host agent reports errors at boot
-	HoldStop          Fault = "hold-stop"           // the host agent does not react to being asked to stop
-	AgentSlow         Fault = "agent-slow"          // the host agent takes half a second to note its pid
+	HoldStop          Fault = "hold-stop"           // the host agent does not react to the request to stop
+	AgentSlow         Fault = "agent-slow"          // the host agent takes half a second to write its pid file
 	AgentStays        Fault = "agent-stays"         // the host agent keeps running, with its ports, when its VM has died
 	Broken            Fault = "broken"              // the host agent does not answer, although everything runs
 	PIDReused         Fault = "pid-reused"          // once: the pid file of a stopped instance names another process, as after a reboot

@@ -27,8 +27,8 @@ type rule struct {
 	Ignore    bool   `yaml:"ignore"`
 }
 
-// forwardPorts opens a port of the host while the guest listens on the matching one, until ctx ends. As in Lima, a port that
-// is taken is only logged, and reported as forwarded all the same.
+// forwardPorts opens a port of the host while the guest listens on the matching one, until ctx ends. As in Lima, a
+// port of the host that is in use is only logged, and still reported as forwarded.
 func forwardPorts(ctx context.Context, home string, in *instance) {
 	guest := in.machine(home)
 	open := map[int]net.Listener{}
@@ -49,18 +49,18 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 			if has(home, ForwardDead) {
 				made = time.Time{}
 			}
-			told := forward{"forwarding", "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.GuestPort)), net.JoinHostPort(r.HostIP, strconv.Itoa(r.HostPort))}
+			report := forward{"forwarding", "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.GuestPort)), net.JoinHostPort(r.HostIP, strconv.Itoa(r.HostPort))}
 			if !made.Equal(seen[r.GuestPort]) && !seen[r.GuestPort].IsZero() { // closed, perhaps only for a moment
 				if l := open[r.GuestPort]; l != nil {
 					l.Close()
 					delete(open, r.GuestPort)
 				}
-				stopped := told
+				stopped := report
 				stopped.Type = "stopping"
 				emit(func(s *status) { s.PortForward = &stopped })
 			}
 			if !made.Equal(seen[r.GuestPort]) && !made.IsZero() {
-				l, err := net.Listen("tcp", told.Host)
+				l, err := net.Listen("tcp", report.Host)
 				if err == nil && has(home, PortConflict) {
 					err = errors.Join(syscall.EADDRINUSE, l.Close())
 				}
@@ -70,7 +70,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 					open[r.GuestPort] = l
 					go serve(l, socket)
 				}
-				emit(func(s *status) { s.PortForward = &told })
+				emit(func(s *status) { s.PortForward = &report })
 			}
 			if !made.Equal(seen[r.GuestPort]) {
 				seen[r.GuestPort], moved = made, time.Now()
@@ -84,7 +84,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 	}
 }
 
-// madeAt returns when a guest began to listen on a socket; zero if it does not.
+// madeAt returns the time at which a guest began to listen on a socket; zero if it does not listen.
 func madeAt(socket string) time.Time {
 	info, err := os.Lstat(socket)
 	if err != nil {

@@ -96,7 +96,7 @@ func hostagent(home string, args []string) int {
 	}
 	defer os.Remove(set["pidfile"])
 	wait(home, HoldAgent)
-	_ = os.Remove(set["socket"]) // left of one that was killed
+	_ = os.Remove(set["socket"]) // a killed host agent leaves it
 	listener, err := net.Listen("unix", set["socket"])
 	if err != nil {
 		return fatal("%v", err)
@@ -209,14 +209,14 @@ func greet(home string, l net.Listener) {
 	}))
 }
 
-// closing is the time that a host agent takes to end after its VM has ended: a test that kills both, one after the other,
-// finds it still running.
+// closing is the time that a host agent takes to exit after its VM has ended, long enough for a test that kills both,
+// one after the other, to find it still running.
 const closing = 300 * time.Millisecond
 
 // shutdownLimit is the time that a guest has to shut down under qemu.
 const shutdownLimit = 3 * time.Minute
 
-// watch reports the lines of the console as events, and ends with the guest.
+// watch reports the lines of the console as events until the guest ends.
 func watch(console io.Reader, up chan<- struct{}) {
 	for lines := bufio.NewScanner(console); lines.Scan(); {
 		if lines.Text() == upMark {
@@ -229,7 +229,7 @@ func watch(console io.Reader, up chan<- struct{}) {
 	}
 }
 
-// lock locks a disk for an instance. A lock of its own, from before a crash, is taken again.
+// lock locks a disk for an instance. It replaces a lock that the instance itself left in a crash.
 func lock(home, name string, in *instance) error {
 	link := filepath.Join(diskDir(home, name), "in_use_by")
 	if has(home, StaleLock) {

@@ -106,8 +106,8 @@ func (in *instance) fail(format string, args ...any) {
 	in.Errors = append(in.Errors, struct{}{})
 }
 
-// readPID reads a pid file as Lima does. It removes the file of a dead process, and believes any other, even that of a
-// zombie.
+// readPID reads a pid file as Lima does. It removes the file of a process that is gone, and accepts any other pid,
+// even that of a zombie.
 func readPID(path string) int {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -263,8 +263,8 @@ func remove(home string, args []string) int {
 	return 0
 }
 
-// removeAll removes a directory, even one that is still written to: programs in a guest end with its VM, and here a moment
-// later.
+// removeAll removes a directory, even one that is still written to: programs in a real guest end with its VM, but here
+// they end a moment later.
 func removeAll(dir string) (err error) {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {

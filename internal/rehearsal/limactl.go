@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Version is the version of Lima that the stand-in behaves as.
+// Version is the version of Lima that the stand-in imitates.
 const Version = "2.1.3"
 
 func limactl(home string, args []string) int {
@@ -164,7 +164,7 @@ func list(home string, args []string) int {
 	return 0
 }
 
-// config is the part of lima.yaml that matters here.
+// config is the part of lima.yaml that the stand-in reads.
 type config struct {
 	VMType          string `yaml:"vmType"`
 	Arch            string `yaml:"arch"`
@@ -190,7 +190,7 @@ func parse(data []byte) (config, error) {
 	return c, nil
 }
 
-// instances returns the directories that Lima takes for instances.
+// instances returns the names of the directories that Lima treats as instances.
 func instances(home string) []string {
 	entries, _ := os.ReadDir(home)
 	var names []string

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// PaceVariable names the variable with the factor for pauses: 1 is slow enough to watch; 0 or empty is without pauses.
+// PaceVariable names the variable with the factor for pauses: 1 is slow enough to watch; with 0 or "" there are no
+// pauses.
 const PaceVariable = "HERMES_BOX_DEMO_PACE"
 
 // Pause waits for the usual time times the pace of this process. It returns early when ctx ends.
@@ -23,8 +24,8 @@ func Pause(ctx context.Context, usual time.Duration) {
 	}
 }
 
-// often returns the interval for polling something that last changed at moved: short after a change, long enough to cost
-// hardly any CPU time when nothing changes.
+// often returns the interval for polling something that last changed at moved: short after a change, later long
+// enough to take hardly any CPU time.
 func often(moved time.Time) time.Duration {
 	if time.Since(moved) < 10*time.Second {
 		return 20 * time.Millisecond

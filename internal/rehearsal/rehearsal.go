@@ -1,7 +1,8 @@
-// Package rehearsal is a stand-in for limactl and ssh that works on plain directories. It makes no VM: an instance is a
-// directory, a host agent that reports events and forwards ports, and a driver process in place of the VM. A command that
-// is run "inside" runs in a directory of the host, which a Guest fills; without a Guest it is empty. In everything else the
-// stand-in behaves as Lima 2.1.3, including its bugs. The same conformance test runs against it and the real limactl.
+// Package rehearsal is a stand-in for limactl and ssh that works on plain directories. It makes no VM: an instance is
+// a directory, a host agent that reports events and forwards ports, and a driver process in place of the VM. A
+// command that is run "inside" runs in a directory of the host, which a Guest fills; without a Guest it is empty. In
+// everything else the stand-in behaves as Lima 2.1.3, including its bugs. The same conformance test runs against it
+// and the real limactl.
 //
 // The programs are the running executable under another name: Install links them, and Main, called first in main or
 // TestMain, runs them. All state is in the LIMA_HOME, so that any number of processes can share it.
@@ -20,12 +21,13 @@ import (
 	"strings"
 )
 
-// Guest is what runs inside a machine.
+// Guest is the software of a machine.
 type Guest interface {
-	// Boot runs the machine until ctx ends. It writes to the console, calls ready when logins are possible, and shuts down.
+	// Boot runs the machine until ctx ends. It writes to the console, calls ready when logins are possible, and shuts
+	// down.
 	Boot(ctx context.Context, m Machine, console io.Writer, ready func()) error
-	// Login returns a command on the machine, or a shell if command is empty. It is not started and has no streams yet. term
-	// is the type of its terminal, empty if it has none.
+	// Login returns a command on the machine, or a shell if command is empty. It is not started and has no streams
+	// yet. term is the type of its terminal, empty if it has none.
 	Login(m Machine, command, term string) *exec.Cmd
 }
 
@@ -33,7 +35,7 @@ type Guest interface {
 type Machine struct {
 	Dir    string // the root disk; it is deleted with the instance
 	Memory int64  // bytes
-	Disks  []Disk // beside the root disk, in order: vdb, vdc, ...
+	Disks  []Disk // besides the root disk, in order: vdb, vdc, ...
 }
 
 // Disk is a directory with the content of a disk. It exists until the disk is deleted.
@@ -42,16 +44,16 @@ type Disk struct {
 	Size int64 // bytes
 }
 
-// Socket returns the socket on which a guest listens in place of a port of its loopback.
+// Socket returns the path of the socket on which a guest listens instead of a port of its loopback.
 func (m Machine) Socket(port int) string {
 	return filepath.Join(filepath.Dir(m.Dir), strconv.Itoa(port)+".sock")
 }
 
-// inside is the guest of the instances of this process; nil if they have none.
+// inside is the guest in the instances of this process; nil if they have none.
 var inside Guest
 
-// Install links limactl and ssh in dir to the running executable. It replaces other links of these names; any other file is
-// an error.
+// Install links limactl and ssh in dir to the running executable. It replaces other links of these names; any other
+// file is an error.
 func Install(dir string) (limactl, ssh string, err error) {
 	limactl, ssh = filepath.Join(dir, "limactl"), filepath.Join(dir, "ssh")
 	return limactl, ssh, Link(dir, "limactl", "ssh")
@@ -80,11 +82,11 @@ func Link(dir string, names ...string) error {
 	return nil
 }
 
-// Main runs limactl or ssh, and does not return, if this process was started under one of these names. Its instances are
-// plain directories.
+// Main runs limactl or ssh, and does not return, if this process was started under one of these names. Its instances
+// are plain directories.
 func Main() { MainWith(nil) }
 
-// MainWith is Main with a guest in every instance.
+// MainWith is like Main, with a guest in every instance.
 func MainWith(guest Guest) {
 	var run func(home string, args []string) int
 	switch filepath.Base(os.Args[0]) {
@@ -109,7 +111,7 @@ var asJSON bool
 func say(level, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if asJSON {
-		line, _ := json.Marshal(map[string]string{"level": level, "msg": message, "time": "2026-01-01T00:00:00Z"}) // strings alone: no error
+		line, _ := json.Marshal(map[string]string{"level": level, "msg": message, "time": "2026-01-01T00:00:00Z"}) // cannot fail: all values are strings
 		fmt.Fprintf(os.Stderr, "%s\n", line)
 		return
 	}

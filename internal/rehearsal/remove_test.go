@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a guest that was killed writes at its end does not keep its directory there.
-func TestRemoveAllOutlastsTheLastWrites(t *testing.T) {
+// removeAll removes a directory while programs still write to it.
+func TestRemoveAllDuringWrites(t *testing.T) {
 	for round := range 10 {
 		dir := filepath.Join(t.TempDir(), "guest")
 		if err := os.MkdirAll(filepath.Join(dir, "etc"), 0o755); err != nil {

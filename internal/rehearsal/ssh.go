@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ssh runs a command "inside": in the instance's guest directory, in a session of its own and on pipes, as sshd does. It
-// returns the command's status, or 255 if it cannot connect.
+// ssh runs a command "inside": in the instance's guest directory, in a session of its own and on pipes, as sshd does.
+// It returns the command's status, or 255 if it cannot connect.
 func ssh(home string, args []string) int {
 	var config, control, forward, host string
 	tty := false
@@ -74,7 +74,7 @@ func ssh(home string, args []string) int {
 			time.Sleep(time.Hour)
 		}
 	}
-	if forward != "" { // nobody listens there
+	if forward != "" { // nothing listens on the port
 		fmt.Fprintln(os.Stderr, "Stdio forwarding request failed: Session open refused by peer")
 		return 255
 	}
@@ -88,7 +88,7 @@ func ssh(home string, args []string) int {
 	return runInside(home, in, command)
 }
 
-// whenGone calls do when the VM that a connection leads to is gone.
+// whenGone calls do when the VM of the connection is gone.
 func (in *instance) whenGone(do func()) {
 	go func() {
 		for exists(in.Dir) && syscall.Kill(in.DriverPID, 0) == nil {
@@ -103,7 +103,7 @@ func login(home string, in *instance, command, term string) *exec.Cmd {
 	if inside != nil {
 		return inside.Login(in.machine(home), command, term)
 	}
-	shell := "/bin/bash" // as a guest has it
+	shell := "/bin/bash" // the shell of a guest's user
 	if !exists(shell) {
 		shell = "/bin/sh"
 	}
@@ -134,7 +134,7 @@ func runInside(home string, in *instance, command string) int {
 		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
 		os.Exit(255)
 	})
-	// Reaped at once, as sshd does, although its children may keep its streams open.
+	// As in sshd, the shell is reaped at once, although its children may keep its streams open.
 	ended := make(chan *os.ProcessState, 1)
 	go func() {
 		state, _ := shell.Process.Wait()
@@ -154,7 +154,7 @@ func runInside(home string, in *instance, command string) int {
 	relay := func(w io.Writer, r io.Reader) {
 		_, err := io.Copy(w, r)
 		if err != nil {
-			os.Exit(255) // nobody reads any more: the connection ends
+			os.Exit(255) // the reader has gone: the connection ends
 		}
 		streams <- err
 	}

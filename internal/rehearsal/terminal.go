@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// runOnTerminal runs a command on a terminal of its own, which has the size of ours. Ours is in raw mode meanwhile, as with
-// ssh, so that every key is passed on.
+// runOnTerminal runs a command on a terminal of its own, which has the size of ours. As with ssh, ours is in raw mode
+// meanwhile, so that every key is passed on.
 func runOnTerminal(home string, in *instance, command string) int {
 	kind := os.Getenv("TERM")
 	if kind == "" {
@@ -62,7 +62,7 @@ func runOnTerminal(home string, in *instance, command string) int {
 		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGHUP)
 	}()
 	go func() { _, _ = io.Copy(terminal, os.Stdin) }()
-	_, _ = io.Copy(os.Stdout, terminal) // ends with an error when nobody has the terminal open any more
+	_, _ = io.Copy(os.Stdout, terminal) // ends with an error when no process has the terminal open any more
 	_ = shell.Wait()
 	if ws, ok := shell.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 255

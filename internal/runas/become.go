@@ -14,8 +14,8 @@ func ownerUID(st os.FileInfo) int {
 	return 0
 }
 
-// become replaces this process by the same program with the same arguments, run by another user. Groups change first:
-// otherwise root's groups stay, and a process that has given up its uid may not change them.
+// become replaces this process with the same program and arguments, run by another user. It sets the groups first,
+// because a process that has given up its uid cannot change them and would keep root's.
 func become(who identity) error {
 	exe, err := os.Executable()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // ServiceUser is the ordinary user that runs limactl on a machine where everyone is root.
 const ServiceUser = "hermes-box"
 
-// Error is a refusal with what to do about it.
+// Error is a refusal with a hint.
 type Error struct {
 	message string
 	hint    string
@@ -41,8 +41,8 @@ type identity struct {
 	groups   []int
 }
 
-// mustChange reports whether a program of euid has to become the owner of home. On Linux, root becomes the owner; if the
-// owner is root too, it is an error that says what to do. Anyone else stays who they are.
+// mustChange reports whether a program that runs as euid must become the owner of home. On Linux, root must; if the
+// owner is root too, mustChange returns an error with a hint. Other users need not.
 func mustChange(goos string, euid, owner int, home string) (change bool, err error) {
 	if goos != "linux" || euid != 0 {
 		return false, nil
@@ -56,7 +56,8 @@ func mustChange(goos string, euid, owner int, home string) (change bool, err err
 	}
 }
 
-// rootHint returns what root types so that the service user, which exists or not, runs limactl.
+// rootHint returns the commands with which root makes the service user run limactl; exists says whether there is such
+// a user.
 func rootHint(exists bool) string {
 	hint := "unset HERMES_BOX_HOME (hermes-box then works as the user " + ServiceUser + ")"
 	if exists {
@@ -70,9 +71,9 @@ func isUser(name string) bool {
 	return err == nil
 }
 
-// Owner makes sure that we do not run as root on Linux, where limactl refuses to. If we do, it replaces this process by
-// the same program run by the ordinary user who owns home, or the nearest directory above it that exists, and does not
-// return. It returns nil where there is nothing to do, and an error with a hint if that owner is root.
+// Owner makes sure that this program does not run as root on Linux, because limactl refuses to. As root it replaces
+// this process with the same program run by the user who owns home, or the nearest existing directory above it, and
+// does not return. If that owner is root, it returns an error with a hint. Otherwise it returns nil.
 func Owner(home string) error {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		return nil
@@ -91,7 +92,7 @@ func Owner(home string) error {
 	return become(who)
 }
 
-// ownerOf returns path, or the nearest directory above it that exists, and the uid of its owner.
+// ownerOf returns path, or the nearest existing directory above it, and the uid of its owner.
 func ownerOf(path string) (dir string, uid int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", 0, err
@@ -108,7 +109,7 @@ func ownerOf(path string) (dir string, uid int, err error) {
 	}
 }
 
-// lookup returns a user and all groups the user is in.
+// lookup returns a user with all groups of the user.
 func lookup(uid int) (identity, error) {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
@@ -136,7 +137,8 @@ func lookup(uid int) (identity, error) {
 	return who, nil
 }
 
-// environment returns env adapted to the user: own HOME and names, without the sockets and directories of root's session.
+// environment returns env with the HOME and names of the user, and without the sockets and directories of root's
+// session.
 func (who identity) environment(env []string) []string {
 	own := map[string]string{"HOME": who.home, "USER": who.name, "LOGNAME": who.name}
 	drop := map[string]bool{"XDG_RUNTIME_DIR": true, "SSH_AUTH_SOCK": true, "DBUS_SESSION_BUS_ADDRESS": true, "MAIL": true,

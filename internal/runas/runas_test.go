@@ -42,7 +42,7 @@ func TestRootHint(t *testing.T) {
 		t.Error(hint)
 	}
 	if !isUser("root") || isUser("no-such-user") {
-		t.Error("users are not told from others")
+		t.Error("isUser is wrong")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package sanitize makes text from other programs safe to show. What a program in the box, ssh or Lima prints may contain
-// anything, and a terminal obeys escape sequences.
+// Package sanitize makes text from other programs safe to show. The output of programs in the box, of ssh and of Lima
+// may contain escape sequences, which a terminal obeys.
 package sanitize
 
 import (
@@ -10,9 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Text removes what a terminal would obey and what a person cannot see: escape sequences, control characters, characters
-// without width and those that change the direction of text. It keeps line ends and tabs. Bytes that are not UTF-8 become
-// U+FFFD.
+// Text removes escape sequences, control characters, characters without width and characters that change the
+// direction of text. It keeps line ends and tabs. Bytes that are not UTF-8 become U+FFFD.
 func Text(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r > '~' }) {
 		return s // the usual case, kept fast for large outputs
@@ -37,8 +36,8 @@ func LastLines(s string, n int) string {
 // Value sanitizes each string that can be reached from v, as Strings does.
 func Value(v any) { Strings(v, Text) }
 
-// Strings replaces each string that can be reached from v through exported fields, elements and pointers by what change
-// returns for it. v is a pointer. Keys of maps stay as they are.
+// Strings replaces each string that can be reached from v, a pointer, through exported fields, elements and pointers
+// with the result of change. It does not change the keys of maps.
 func Strings(v any, change func(string) string) { walker(change).walk(reflect.ValueOf(v)) }
 
 type walker func(string) string
@@ -46,7 +45,7 @@ type walker func(string) string
 func (change walker) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		if was := v.String(); change(was) != was { // a string that stays may be read by others meanwhile
+		if was := v.String(); change(was) != was { // a string that does not change is not written: other goroutines may read it
 			v.SetString(change(was))
 		}
 	case reflect.Pointer:

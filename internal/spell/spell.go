@@ -1,21 +1,21 @@
-// Package spell finds the word that a misspelt one was meant to be.
+// Package spell suggests the correct word for a misspelt one.
 package spell
 
 import "strings"
 
-// Nearest returns the known word that a misspelt one was most likely meant to be, or "". A word of five letters or more may
-// differ in two edits, a shorter one in one edit; three letters or more may also be the beginning of a known word. Case is
+// Nearest returns the known word that is most like a misspelt one, or "". A word of five letters or more may differ
+// by two edits, a shorter one by one edit; three letters or more may also be the beginning of a known word. Case is
 // ignored, and so is the difference between dashes and underscores.
 func Nearest(misspelt string, known []string) string {
 	const longest = 40
-	word := same(misspelt)
+	word := normalized(misspelt)
 	if word == "" || len(word) > longest {
 		return ""
 	}
 	best, least := "", 3
 	for _, k := range known {
-		d := edits(word, same(k))
-		if len(word) > 2 && strings.HasPrefix(same(k), word) {
+		d := edits(word, normalized(k))
+		if len(word) > 2 && strings.HasPrefix(normalized(k), word) {
 			d = min(d, 1)
 		}
 		if d < least && (d < 2 || len(word) > 4) {
@@ -25,8 +25,8 @@ func Nearest(misspelt string, known []string) string {
 	return best
 }
 
-// same returns a word with the ignored differences removed.
-func same(word string) string { return strings.ReplaceAll(strings.ToLower(word), "-", "_") }
+// normalized returns a word in lower case, with underscores instead of dashes.
+func normalized(word string) string { return strings.ReplaceAll(strings.ToLower(word), "-", "_") }
 
 // edits returns the number of letters to insert, remove, replace or swap with the next one to change a into b.
 func edits(a, b string) int {

@@ -2,5 +2,6 @@ package terminal
 
 import "syscall"
 
-// hangUpWithUs has the kernel send SIGHUP to a child when we are killed, so that it restores the terminal.
+// hangUpWithUs makes the kernel send SIGHUP to a child when this process is killed, so that the child restores the
+// terminal.
 func hangUpWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGHUP }

@@ -11,8 +11,9 @@ import (
 )
 
 // RunOnTerminal runs a command whose Stdin is our terminal, and restores the terminal however the command ends: a
-// killed program restores nothing, and a session whose connection is lost leaves on what tmux had switched on. On Linux
-// the command gets SIGHUP when we are killed; on other systems it goes on until it reads.
+// killed program does not restore it, and a session whose connection is lost leaves on the modes that tmux had set.
+// On Linux the command gets SIGHUP when this process is killed; on other systems it goes on until it reads from the
+// terminal.
 func RunOnTerminal(cmd *exec.Cmd) error {
 	restore := Prepare(cmd, cmd.Stdout)
 	err := cmd.Run()
@@ -24,9 +25,10 @@ func RunOnTerminal(cmd *exec.Cmd) error {
 // sshFailed is the status of an ssh that could not connect or lost its connection.
 const sshFailed = 255
 
-// Prepare is to be called before a command starts that has our terminal as its Stdin. It saves the terminal's modes and
-// returns the function that restores them; with aborted set, that also writes to out what resets everything a
-// full-screen program may have switched on. Where Stdin is not a terminal the function does nothing.
+// Prepare prepares a command whose Stdin is our terminal; call it before the command starts. It saves the terminal's
+// modes and returns a function that restores them. With aborted set, the function also writes to out the sequences
+// that reset everything a full-screen program may have switched on. If Stdin is not a terminal, the function does
+// nothing.
 func Prepare(cmd *exec.Cmd, out io.Writer) (restore func(aborted bool)) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -49,8 +51,8 @@ func Prepare(cmd *exec.Cmd, out io.Writer) (restore func(aborted bool)) {
 	}
 }
 
-// reset returns a terminal to the state that shells expect. Where nothing was switched on it changes nothing: the
-// cursor is saved and restored because setting the scroll region and leaving the alternate screen move it.
+// reset returns a terminal to the state that shells expect. It changes nothing in a terminal that is already in that
+// state: it saves and restores the cursor, because setting the scroll region and leaving the alternate screen move it.
 const reset = "\x1b[m\x1b(B\x0f" + // colours, line drawing
 	"\x1b7\x1b[r\x1b8" + // scroll region
 	"\x1b[?1049l" + // alternate screen; restores the saved cursor

@@ -46,11 +46,11 @@ func TestRestoresTheTerminal(t *testing.T) {
 			_ = RunOnTerminal(cmd)
 			after, err := term.GetState(int(tty.Fd()))
 			if err != nil || *after != *before {
-				t.Errorf("the modes are %+v, they were %+v: %v", after, before, err)
+				t.Errorf("the modes are %+v, were %+v: %v", after, before, err)
 			}
 			tty.Close()
 			var shown bytes.Buffer
-			if _, err := io.Copy(&shown, ptmx); err != nil && !errors.Is(err, syscall.EIO) { // how Linux tells its end
+			if _, err := io.Copy(&shown, ptmx); err != nil && !errors.Is(err, syscall.EIO) { // Linux returns EIO at the end
 				t.Fatal(err)
 			}
 			if got := strings.HasSuffix(shown.String(), reset); got != c.aborted {
@@ -62,7 +62,7 @@ func TestRestoresTheTerminal(t *testing.T) {
 
 const childVariable = "HERMES_BOX_TERMINAL_TEST_CHILD"
 
-// A command that has our terminal does not outlive us: it would go on reading from it.
+// A command that uses our terminal gets SIGHUP when this process is killed: otherwise it would go on reading from it.
 func TestChildIsHungUpWhenWeAreKilled(t *testing.T) {
 	if script := os.Getenv(childVariable); script != "" {
 		cmd := exec.Command("sh", "-c", script)
@@ -70,20 +70,20 @@ func TestChildIsHungUpWhenWeAreKilled(t *testing.T) {
 		t.Fatal(RunOnTerminal(cmd))
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("NOT CHECKED: only Linux ends a child with its parent")
+		t.Skip("NOT CHECKED: only Linux can signal a child when its parent is killed")
 	}
-	said := filepath.Join(t.TempDir(), "said")
-	if err := syscall.Mkfifo(said, 0o600); err != nil {
+	messages := filepath.Join(t.TempDir(), "messages")
+	if err := syscall.Mkfifo(messages, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChildIsHungUpWhenWeAreKilled$")
-	cmd.Env = append(os.Environ(), childVariable+`=exec 3<>`+said+`; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do sleep 0.1; done`)
+	cmd.Env = append(os.Environ(), childVariable+`=exec 3<>`+messages+`; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do sleep 0.1; done`)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	f, err := os.OpenFile(said, os.O_RDWR, 0)
+	f, err := os.OpenFile(messages, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestChildIsHungUpWhenWeAreKilled(t *testing.T) {
 	}
 }
 
-// After a reset text goes on where it was before the session, whether or not that used the alternate screen.
+// After a reset, text continues where it was before the session, whether or not the session used the alternate screen.
 func TestResetKeepsTheCursor(t *testing.T) {
 	for _, session := range []string{"", "\x1b[?1049h\x1b[2J\x1b[5;10r\x1b[9;9Hdrawn\x1b[31m"} {
 		screen := vt.NewEmulator(40, 10)

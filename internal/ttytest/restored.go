@@ -11,7 +11,7 @@ import (
 func (t *Terminal) Restored() {
 	t.t.Helper()
 	if now, err := t.settings(); err != nil || *now != *t.found {
-		t.t.Errorf("the settings of the terminal are not as they were (%v): %+v, found %+v", err, now, t.found)
+		t.t.Errorf("the settings of the terminal have changed (%v): %+v, before %+v", err, now, t.found)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -34,14 +34,14 @@ func (t *Terminal) Until(what string, ok func(screen string) bool) {
 	t.wait(what, func() bool { return ok(t.Text()) })
 }
 
-// Hears waits until a regular expression matches what the program has written since the last match, and returns all of that
-// up to the end of the match. It is for lines that scroll away and for sequences that no screen shows.
+// Hears waits until a regular expression matches the output since the last match, and returns that output up to the
+// end of the match. It is for lines that scroll away and for sequences that no screen shows.
 func (t *Terminal) Hears(pattern string) string {
 	t.t.Helper()
-	said := regexp.MustCompile(pattern)
+	re := regexp.MustCompile(pattern)
 	from := t.heard
 	t.wait(pattern, func() bool {
-		at := said.FindStringIndex(t.Output()[from:])
+		at := re.FindStringIndex(t.Output()[from:])
 		if at != nil {
 			t.heard = from + at[1]
 		}

@@ -1,5 +1,5 @@
-// Package ttytest runs a program on a terminal whose screen tests can read: a pty with a terminal emulator at its other
-// end. It waits for what appears on the screen, never for time.
+// Package ttytest runs a program on a terminal whose screen tests can read: a pty with a terminal emulator at its
+// other end. Tests wait for texts on the screen instead of sleeping.
 package ttytest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"golang.org/x/term"
 )
 
-// T is the part of testing.T that is used. Screenshots are taken without a test.
+// T is the part of testing.T that this package uses. Screenshots are taken without a test.
 type T interface {
 	Helper()
 	Cleanup(func())
@@ -46,7 +46,7 @@ type Terminal struct {
 	heard int   // bytes of raw that Hears has matched already
 
 	fresh  chan struct{} // holds a token after output
-	mu     sync.Mutex    // of what follows
+	mu     sync.Mutex    // guards the fields below
 	screen *vt.Emulator
 	modes  map[int]bool // DEC private modes that are set
 	raw    strings.Builder
@@ -56,8 +56,8 @@ type Terminal struct {
 var environment = []string{"TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "LC_CTYPE=", "NO_COLOR=", "COLORTERM=", "TERM_PROGRAM=", "TMUX=",
 	"SSH_TTY=", "SSH_CONNECTION=", "ACCESSIBLE=", "HERMES_BOX_THEME="}
 
-// Start starts a program on a terminal of w columns and h lines. env is added to its environment. If the program still runs
-// at the end of the test, it is killed.
+// Start starts a program on a terminal of w columns and h lines. env is added to its environment. If the program
+// still runs at the end of the test, it is killed.
 func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 	t.Helper()
 	tm := &Terminal{Patience: time.Minute, t: t, cmd: cmd, ended: make(chan struct{}), fresh: make(chan struct{}, 1),
@@ -81,7 +81,7 @@ func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 		<-read
 		close(tm.ended)
 	}()
-	go io.Copy(tm.tty, tm.screen) // what the emulator answers to queries
+	go io.Copy(tm.tty, tm.screen) // the emulator's answers to queries
 	t.Cleanup(func() {
 		select {
 		case <-tm.ended:
@@ -98,8 +98,8 @@ func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 	return tm
 }
 
-// HearSignals makes programs that are started from now on receive the signals of keys. In the background of a script, or
-// under nohup, the test ignores these signals, and programs would inherit that.
+// HearSignals makes programs that are started from now on receive the signals of keys. In the background of a script,
+// or under nohup, the test ignores these signals, and programs would inherit that.
 func HearSignals() {
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
 		if signal.Ignored(s) {
@@ -165,8 +165,8 @@ func (t *Terminal) setSize(w, h int) error {
 	})
 }
 
-// Type sends keys in one write and waits until all texts are on the screen at the same time. Use it once the program shows
-// that it reads: keys may be lost while it changes the modes of its terminal.
+// Type sends keys in one write and waits until all texts are on the screen at the same time. Use it once the program
+// shows that it reads: keys may be lost while it changes the modes of its terminal.
 func (t *Terminal) Type(keys string, shows ...string) {
 	t.t.Helper()
 	if _, err := t.tty.WriteString(keys); err != nil {
@@ -214,7 +214,8 @@ func (t *Terminal) Ends(within time.Duration) int {
 	return t.cmd.ProcessState.ExitCode()
 }
 
-// hangs fails the test because the program does not do what is waited for. A Go program prints the stacks of its goroutines.
+// hangs fails the test because the program does not do what is waited for. A Go program prints the stacks of its
+// goroutines.
 func (t *Terminal) hangs(why string) {
 	t.t.Helper()
 	screen, written := t.Text(), t.Output()[t.heard:]

@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// verdict is a test that may fail without harm.
-type verdict struct {
+// recorder is a T that records failures instead of failing the test.
+type recorder struct {
 	*testing.T
 	failures []string
 }
 
-func (v *verdict) Error(a ...any)            { v.failures = append(v.failures, fmt.Sprint(a...)) }
-func (v *verdict) Errorf(f string, a ...any) { v.Error(fmt.Sprintf(f, a...)) }
-func (v *verdict) Fatal(a ...any)            { v.Error(a...); runtime.Goexit() }
-func (v *verdict) Fatalf(f string, a ...any) { v.Fatal(fmt.Sprintf(f, a...)) }
+func (v *recorder) Error(a ...any)            { v.failures = append(v.failures, fmt.Sprint(a...)) }
+func (v *recorder) Errorf(f string, a ...any) { v.Error(fmt.Sprintf(f, a...)) }
+func (v *recorder) Fatal(a ...any)            { v.Error(a...); runtime.Goexit() }
+func (v *recorder) Fatalf(f string, a ...any) { v.Fatal(fmt.Sprintf(f, a...)) }
 
-// judged is what is found wrong with a program.
-func judged(t *testing.T, cmd *exec.Cmd, look func(*Terminal)) string {
-	v := &verdict{T: t}
+// failures runs check with a program on a terminal, and returns the failures it reports.
+func failures(t *testing.T, cmd *exec.Cmd, check func(*Terminal)) string {
+	v := &recorder{T: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		look(Start(v, cmd, 80, 24))
+		check(Start(v, cmd, 80, 24))
 	}()
 	<-done
 	return strings.Join(v.failures, "\n")
@@ -37,7 +37,7 @@ func judged(t *testing.T, cmd *exec.Cmd, look func(*Terminal)) string {
 
 func shell(script string) *exec.Cmd { return exec.Command("sh", "-c", script) }
 
-// Each thing that a program may leave behind is told, and nothing of one that leaves nothing.
+// Restored reports each mode that a program has not restored, and nothing if the program has restored all.
 func TestRestored(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo":                                "",
@@ -51,7 +51,7 @@ func TestRestored(t *testing.T) {
 		`printf '\033[>1u'`:                   "is not taken back",
 		`printf '\033[>1u\033[<1u'`:           "",
 	} {
-		got := judged(t, shell(script), func(tm *Terminal) {
+		got := failures(t, shell(script), func(tm *Terminal) {
 			tm.Ends(time.Minute)
 			tm.Restored()
 		})
@@ -61,11 +61,12 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// What is waited for and does not come fails the test: at once where the program has ended, else when its patience has.
-func TestWaitsInVain(t *testing.T) {
+// A wait for something that does not appear fails the test: at once if the program has ended, otherwise after
+// Patience.
+func TestWaitsFail(t *testing.T) {
 	for _, c := range []struct {
 		script, want string
-		look         func(*Terminal)
+		check        func(*Terminal)
 	}{
 		{"echo here", "", func(tm *Terminal) { tm.Shows("here") }},
 		{"echo here", "ended", func(tm *Terminal) { tm.Shows("here", "there") }},
@@ -79,11 +80,11 @@ func TestWaitsInVain(t *testing.T) {
 		}},
 		{"cat", "has not ended", func(tm *Terminal) { tm.Ends(time.Millisecond) }},
 	} {
-		got := judged(t, shell(c.script), func(tm *Terminal) {
+		got := failures(t, shell(c.script), func(tm *Terminal) {
 			if c.want != "" && c.want != "ended" {
 				tm.Patience = 500 * time.Millisecond
 			}
-			c.look(tm)
+			c.check(tm)
 		})
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", c.script, got, c.want)
@@ -91,14 +92,14 @@ func TestWaitsInVain(t *testing.T) {
 	}
 }
 
-// A program that hangs tells what it does.
+// The failure for a program that hangs has the stacks of its goroutines.
 func TestHangs(t *testing.T) {
 	if os.Getenv("HANG") != "" {
 		hangHere()
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=TestHangs", "-test.v")
 	cmd.Env = append(os.Environ(), "HANG=yes")
-	got := judged(t, cmd, func(tm *Terminal) {
+	got := failures(t, cmd, func(tm *Terminal) {
 		tm.Shows("RUN")
 		tm.Ends(time.Second)
 	})
@@ -109,7 +110,7 @@ func TestHangs(t *testing.T) {
 
 func hangHere() { time.Sleep(time.Hour) }
 
-// In the background of a script, too, a program hears what is typed at it.
+// A program gets the signals of keys even if the test ignores them, as in the background of a script.
 func TestSignalsAreHeard(t *testing.T) {
 	signal.Ignore(syscall.SIGINT)
 	defer signal.Reset(syscall.SIGINT)
@@ -118,7 +119,7 @@ func TestSignalsAreHeard(t *testing.T) {
 	tm.Type("\x03", "heard")
 }
 
-// A text counts once: what was heard is past.
+// Hears does not match the same output twice.
 func TestHears(t *testing.T) {
 	tm := Start(t, shell("echo one two; echo one; read line; echo one three; cat"), 80, 24)
 	if got := tm.Hears("t[a-z]o"); got != "one two" {
@@ -131,7 +132,7 @@ func TestHears(t *testing.T) {
 	}
 }
 
-// An idle program too is told that its terminal has gone, or has another size.
+// A program that only reads gets the signals of a resize and of a closed terminal.
 func TestResizeAndHangUp(t *testing.T) {
 	tm := Start(t, shell(`trap 'stty size' WINCH; stty size; while :; do read line; done`), 40, 10)
 	tm.Shows("10 40")

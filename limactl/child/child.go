@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// Grace is how long a cancelled command has to end by itself, and how long its pipes may stay open after it.
+// Grace is the time that a cancelled command has to exit by itself, and the time that its pipes may stay open
+// afterwards.
 const Grace = 5 * time.Second
 
-// Detach puts a command into a session of its own, where ctrl-c and a closing terminal do not reach it, and has it end
-// when its context does or we are killed. What it leaves running in yet another session, as limactl does with Lima's host
-// agent, lives on.
+// Detach makes a command run in a session of its own, where ctrl-c and a closing terminal do not reach it. The
+// command is terminated when its context ends, and killed when this process is killed. Processes that it has started
+// in yet another session, such as Lima's host agent, go on.
 func Detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	dieWithUs(cmd.SysProcAttr)
@@ -20,7 +21,7 @@ func Detach(cmd *exec.Cmd) {
 	cmd.WaitDelay = Grace
 }
 
-// Sweep kills what a cancelled command has left of its process group.
+// Sweep kills the processes that a cancelled command has left in its process group.
 func Sweep(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

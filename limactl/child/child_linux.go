@@ -2,6 +2,6 @@ package child
 
 import "syscall"
 
-// dieWithUs has the kernel kill a child when we are killed: a limactl that goes on alone would undo what the next
+// dieWithUs makes the kernel kill a child when this process dies: a limactl that went on would change what the next
 // command has already checked.
 func dieWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

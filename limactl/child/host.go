@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ResourceError is a program that could not be run because this machine, or the limits of this process, ran out of
-// something. It says nothing about what the program was to do.
+// ResourceError is the error for a program that could not be run because a resource of this machine, or a limit of
+// this process, is exhausted.
 type ResourceError struct {
 	Program string
 	Err     error

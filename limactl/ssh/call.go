@@ -26,11 +26,12 @@ type Call struct {
 	Event   func(protocol.Event) // called for each event, one at a time; may be nil
 }
 
-// HelperError is a box whose helper cannot answer: there is none, it cannot be run, or it is of another version.
+// HelperError is the error for a box whose helper cannot answer: it does not exist, cannot be run, or is of another
+// version.
 type HelperError struct {
-	Version int    // of its protocol; 0: there is no helper, or it is too old to tell
+	Version int    // of its protocol; 0: there is no helper, or it is too old to send its version
 	Status  int    // exit status, if Version is 0
-	Message string // what was printed instead of an answer
+	Message string // the output in place of an answer
 }
 
 func (e *HelperError) Error() string {
@@ -44,8 +45,9 @@ func (e *HelperError) Error() string {
 	return message
 }
 
-// Call runs a verb of the helper: one process in the box, and one round trip after its start. The result is decoded into
-// result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout are not.
+// Call runs a verb of the helper: one process in the box, and one round trip after its start. The result is decoded
+// into result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout
+// are not.
 //
 // A failure of the verb is a *protocol.Error. A helper that cannot answer is a *HelperError, and has done nothing. A
 // connection that fails is a *TransportError.
@@ -96,8 +98,8 @@ type streams struct {
 	out, err io.Writer
 }
 
-// readOnly are verbs that may run twice, and in a helper of any version. Their requests are sent without waiting for the
-// opening, which saves a round trip.
+// readOnly are verbs that may run twice, and in a helper of any version. Their requests are sent without waiting for
+// the opening, which saves a round trip.
 var readOnly = []string{protocol.VerbHello, protocol.VerbStatus}
 
 // encode returns the frame of a call.
@@ -119,8 +121,8 @@ func encode(verb string, request any) ([]byte, error) {
 	return wire.Bytes(), err
 }
 
-// ask sends the frame of a call, which is empty if dial has sent it, and reads frames up to the last one. It returns the
-// result of a verb, or nil for a command that ended with status 0. It closes the connection.
+// ask sends the frame of a call, which is empty if dial has sent it, and reads frames up to the last one. It returns
+// the result of a verb, or nil for a command that ended with status 0. It closes the connection.
 func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
 	if len(call) > 0 { // one that was sent early may be answered, and the connection closed, by now
 		if _, err := k.stdin.Write(call); err != nil {
@@ -130,7 +132,7 @@ func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result [
 		}
 	}
 	w := frame.NewWriter(k.stdin)
-	go func() { // errors mean that the helper does not read any more
+	go func() { // an error means that the helper does not read any more
 		if s.in != nil {
 			_, _ = io.Copy(w.Stream(frame.Stdin), s.in)
 		}
@@ -155,8 +157,8 @@ func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result [
 	return result, err
 }
 
-// readAnswer reads frames up to the last one. The error is a *frameError if the frames end early or are invalid, and an
-// *outputError if a writer of s fails.
+// readAnswer reads frames up to the last one. The error is a *frameError if the frames end early or are invalid, and
+// an *outputError if a writer of s fails.
 func readAnswer(r *frame.Reader, s streams, event func(protocol.Event)) (result []byte, err error) {
 	for {
 		kind, payload, err := r.Next()
@@ -208,13 +210,13 @@ func readAnswer(r *frame.Reader, s streams, event func(protocol.Event)) (result 
 	}
 }
 
-// outputError is the failure of a writer of the caller.
+// outputError is the error of a writer of the caller.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return "output of the command: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
-// frameError is an answer that ends early or is invalid.
+// frameError is the error for an answer that ends early or is invalid.
 type frameError struct{ err error }
 
 func (e *frameError) Error() string { return "what the box sends cannot be read: " + e.err.Error() }

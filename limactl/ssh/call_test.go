@@ -19,7 +19,7 @@ type sent struct {
 	payload string
 }
 
-// answer is what a helper sends.
+// answer returns a reader of the frames that a helper sends.
 func answer(t testing.TB, frames ...sent) *frame.Reader {
 	t.Helper()
 	var wire bytes.Buffer
@@ -58,7 +58,7 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// The two streams arrive apart, in order, and whole.
+// The two streams arrive complete, in order and not mixed.
 func TestReadAnswerStreams(t *testing.T) {
 	var out, diag strings.Builder
 	_, err := readAnswer(answer(t, sent{frame.Stdout, "a"}, sent{frame.Stderr, "x"}, sent{frame.Stdout, "\x00b"}, sent{frame.Exit, "\x00"}), streams{out: &out, err: &diag}, nil)
@@ -77,8 +77,8 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
-// What the box says may hold anything a program there has printed. None of it may steer the terminal it is shown on.
-func TestWhatTheBoxSaysIsPlain(t *testing.T) {
+// Escape sequences in events and errors from the box are removed.
+func TestAnswersAreSanitized(t *testing.T) {
 	const hostile = "\x1b]52;c;eA==\a\x1b[31mno\u009b2J\u202e\r\u009b6n\u200f"
 	text := func(v any) string {
 		data, err := json.Marshal(v)
@@ -92,18 +92,18 @@ func TestWhatTheBoxSaysIsPlain(t *testing.T) {
 		sent{frame.Failure, text(protocol.Error{Message: hostile, Hint: hostile, Output: hostile})}), streams{}, func(e protocol.Event) {
 		shown = append(shown, e.Component, e.Line)
 	})
-	var told *protocol.Error
-	if !errors.As(err, &told) {
+	var reported *protocol.Error
+	if !errors.As(err, &reported) {
 		t.Fatal(err)
 	}
-	for _, text := range append(shown, told.Message, told.Hint, told.Output) {
+	for _, text := range append(shown, reported.Message, reported.Hint, reported.Output) {
 		if !strings.Contains(text, "no") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 			t.Errorf("%q", text)
 		}
 	}
 }
 
-// FuzzReadAnswer: whatever a box sends, the reader ends, and a result or an exit status is one that was sent.
+// FuzzReadAnswer checks that readAnswer returns for any input, and that a result is a part of the input.
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte("v\x00\x00\x00\x02{}r\x00\x00\x00\x02{}"))
 	f.Add([]byte("o\x00\x00\x00\x01ax\x00\x00\x00\x01\x00"))
@@ -115,7 +115,7 @@ func FuzzReadAnswer(f *testing.F) {
 	})
 }
 
-// A helper that has answered a request that was sent early, and has ended, before we read: the answer counts all the same.
+// The answer to a request that was sent early counts, even if the helper exits before the answer is read.
 func TestAnswerOfAHelperThatHasEnded(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

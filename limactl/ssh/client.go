@@ -1,5 +1,5 @@
-// Package ssh runs commands inside an instance through ssh: one that is waited for, with its streams and its exact exit
-// status, or an interactive one on our terminal. Connections share the ssh master of Lima's host agent while that works.
+// Package ssh runs commands inside an instance through ssh: either with streams and an exact exit status, or
+// interactively on our terminal. Connections share the ssh master of Lima's host agent as long as it works.
 package ssh
 
 import (
@@ -31,7 +31,7 @@ type Log func(context.Context, Run)
 
 // Run is one run of ssh, for the log.
 type Run struct {
-	Inside string   // what ran in the instance, without its arguments; empty if ssh only spoke to its master
+	Inside string   // the command that ran in the instance, without its arguments; empty if ssh only spoke to its master
 	Args   []string // of ssh, with the program
 	Begin  time.Time
 	Status int // exit status; -1 if ssh was killed

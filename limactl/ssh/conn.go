@@ -29,7 +29,7 @@ type conn struct {
 	cmd      *exec.Cmd
 	begin    time.Time
 	stdin    io.WriteCloser
-	out      *bufio.Reader // what follows the opening
+	out      *bufio.Reader // the output after the opening
 	mark     string
 	version  int // of the helper's protocol; 0: the script answers, not the helper
 	diag     *markWriter
@@ -42,11 +42,11 @@ type conn struct {
 // errClosed is the cause if we have closed a connection ourselves.
 var errClosed = errors.New("closed")
 
-// remote returns what ssh runs: a text for the remote user's shell.
+// remote returns the script that ssh passes to the remote user's shell.
 type remote func(mark string) string
 
-// dial starts ssh and waits for the opening of the remote side, which does nothing before it gets a request. A request in
-// early, which may be empty, is sent without waiting.
+// dial starts ssh and waits for the opening of the remote side, which does nothing before it gets a request. It sends
+// early, a request that may be empty, without waiting for the opening.
 func (c *Client) dial(ctx context.Context, instance, inside string, run remote, early []byte, stderr io.Writer, options ...string) (*conn, error) {
 	program, args, err := c.command(instance, options...)
 	if err != nil {
@@ -90,8 +90,8 @@ func (c *Client) dial(ctx context.Context, instance, inside string, run remote, 
 	return k, nil
 }
 
-// wait waits for the end of ssh. It does not wait long for other processes that keep ssh's output open, such as a master in
-// the background.
+// wait waits for the end of ssh. It does not wait long for other processes that keep ssh's output open, such as a
+// master in the background.
 func (k *conn) wait(out *os.File) {
 	k.err = k.cmd.Wait()
 	if k.ctx.Err() != nil {
@@ -114,7 +114,7 @@ func (k *conn) log(status int, err error) {
 	})
 }
 
-// opening reads the output of login scripts, the mark behind it, and who answers: the helper or the script.
+// opening reads the output of login scripts, the mark after it, and whether the helper or the script answers.
 func (k *conn) opening() error {
 	var noise []byte
 	for {
@@ -179,14 +179,14 @@ func (k *conn) leave(status int, err error) {
 	go k.close()
 }
 
-// abort ends the connection and what runs over it.
+// abort ends the connection and the remote command.
 func (k *conn) abort() {
 	k.cancel(errClosed)
 	k.close()
 }
 
-// watch is a reader that calls silent if a Read takes longer than limit. Time between Reads does not count: then we are the
-// slow side.
+// watch is a reader that calls silent if a Read takes longer than limit. Time between Reads does not count: it is the
+// time that our own side needs.
 type watch struct {
 	r      io.Reader
 	limit  time.Duration // 0: none

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// hedge is how long the shared connection has to answer before a connection of our own is tried too.
+// hedge is the time that the shared connection has to answer before a connection without it is tried too.
 const hedge = 2 * time.Second
 
-// direct are the options of a connection that does not use the shared master.
+// direct holds the options of a connection that does not use the shared master.
 var direct = []string{"-o", "ControlMaster=no", "-o", "ControlPath=none"}
 
 // attempt is a dial that is in progress.
@@ -32,9 +32,10 @@ func (a *attempt) drop() {
 	}
 }
 
-// connect dials over the ssh master that Lima's host agent uses. If there is no answer in two seconds, it also dials without
-// the master. If that one answers first, the master hangs, as it does after the host has slept, and is replaced. A request
-// cannot run twice, because it is sent over one connection only; except early, which dial sends without waiting.
+// connect dials over the ssh master that Lima's host agent uses. If there is no answer in two seconds, it also dials
+// without the master. If that one answers first, the master hangs, as it does after the host has slept, and is
+// replaced. A request cannot run twice, because it is sent over one connection only; except early, which dial sends
+// without waiting.
 func (c *Client) connect(ctx context.Context, instance, inside string, run remote, early []byte, stderr io.Writer) (*conn, error) {
 	start := func(options ...string) *attempt {
 		ctx, cancel := context.WithCancel(ctx)

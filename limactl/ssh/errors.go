@@ -12,7 +12,7 @@ const Lost = 255
 // errTimeout is the cause if a limit was exceeded.
 var errTimeout = errors.New("timed out")
 
-// Error is a call that cannot be made, with a hint.
+// Error is the error for a call that cannot be made, with a hint.
 type Error struct {
 	message string
 	hint    string
@@ -31,13 +31,14 @@ func (e *Error) Recovery() string { return e.hint }
 // Code returns the product's error code.
 func (e *Error) Code() string { return e.code }
 
-// ExitError is a remote command that ended with a status other than 0; 128+n if signal n killed it.
+// ExitError is the error for a remote command that ended with a status other than 0; it is 128+n if signal n killed
+// it.
 type ExitError struct{ Status int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }
 
-// TransportError is a connection that could not be made or did not last. The status of the remote command is unknown;
-// if Started is false the command never ran.
+// TransportError is the error for a connection that failed or was lost. The status of the remote command is unknown;
+// if Started is false, the command never ran.
 type TransportError struct {
 	Instance string
 	Started  bool

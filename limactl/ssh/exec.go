@@ -16,7 +16,7 @@ import (
 // Exec is one command to run inside. Stdin, Stdout and Stderr may be nil.
 type Exec struct {
 	Args   []string // the program, looked up in the remote PATH, and its arguments: any bytes but NUL
-	Name   string   // what the log calls the command; empty: its program. Arguments may be secret and are not logged
+	Name   string   // name of the command in the log; empty: its program. Arguments may be secret and are not logged
 	Env    []string // KEY=value, added to the remote environment
 	Dir    string   // remote; empty: the user's home
 	Stdin  io.Reader
@@ -25,13 +25,13 @@ type Exec struct {
 	TTY    bool // give it a terminal; Stdin should then be ours, and all output comes on Stdout
 }
 
-// maxRemote is the length of the longest single argument that Linux accepts: a remote command is one.
+// maxRemote is the length of the longest argument that Linux accepts. A remote command is one argument.
 const maxRemote = 128<<10 - 1
 
 // Exec runs one command inside over ssh and waits for its end. A status other than 0 is an *ExitError, exact from 1 to
 // 255. A connection that fails is a *TransportError, never mistaken for a command that ends with ssh's own 255.
 //
-// Arguments arrive exactly. Stdout gets what the command prints, and nothing that a login script prints. If the caller dies
+// Arguments arrive unchanged. Stdout gets the output of the command, and none of a login script. If the caller dies
 // or ctx ends, the remote command gets SIGHUP, and SIGKILL seconds later.
 //
 // The helper in the box runs the command. If there is none, or one of another version, a shell script does.
@@ -109,8 +109,8 @@ func (e Exec) command() protocol.Command {
 	return protocol.Command{Args: bytes(e.Args), Env: bytes(e.Env), Dir: []byte(e.Dir)}
 }
 
-// execRemote returns what ssh runs for a command: the helper if it exists, otherwise the script. The remote shell decides,
-// which saves a round trip. A command that is too long for the script needs the helper.
+// execRemote returns the script with which the remote shell runs a command: with the helper if it exists, otherwise
+// without. The shell decides, which saves a round trip. A command that is too long for the script needs the helper.
 func (c *Client) execRemote(e Exec) remote {
 	return func(mark string) string {
 		script := e.script(mark, remoteScript)

@@ -43,7 +43,7 @@ func testExecArguments(t *testing.T, on target) {
 		}
 	}
 	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"a\x00b"}}); err == nil {
-		t.Error("a NUL was taken")
+		t.Error("a NUL was accepted")
 	}
 	// The script's arguments are part of one argument of a remote shell; the helper gets them over stdin.
 	long := ssh.Exec{Args: []string{"true", strings.Repeat("x", 100<<10), strings.Repeat("y", 100<<10)}}
@@ -54,7 +54,7 @@ func testExecArguments(t *testing.T, on target) {
 		t.Errorf("200 KiB through the helper: %v", err)
 	}
 	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{}); err == nil {
-		t.Error("no command at all was taken")
+		t.Error("an empty command was accepted")
 	}
 }
 
@@ -100,23 +100,23 @@ func testExecStreams(t *testing.T, on target) {
 		t.Fatal(err)
 	}
 	if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
-		t.Error("3 MiB came back otherwise")
+		t.Error("3 MiB came back changed")
 	}
 	out, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "echo out; echo err >&2"}})
 	if err != nil || out != "out\n" || diag != "err\n" {
 		t.Errorf("out %q, err %q, %v", out, diag, err)
 	}
-	// Without stdin a reader sees its end at once.
+	// Without Stdin a command reads EOF at once.
 	if out, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"wc", "-c"}}); err != nil || strings.TrimSpace(out) != "0" {
 		t.Errorf("no stdin: %q, %v", out, err)
 	}
-	// A command that does not read ends though there is more to read.
+	// A command that does not read its stdin can exit although there is more to read.
 	endless, w := io.Pipe()
 	defer w.Close()
 	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"true"}, Stdin: endless}); err != nil {
 		t.Error(err)
 	}
-	// A writer that fails is its own failure, not the connection's.
+	// The error of a writer is not reported as a failure of the connection.
 	err = on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"sh", "-c", "yes"}, Stdout: failingWriter{}})
 	if !errors.Is(err, errTest) {
 		t.Errorf("a writer that fails: %v", err)
@@ -140,7 +140,7 @@ func testExecEnvAndDir(t *testing.T, on target) {
 		t.Errorf("no such directory: %v", err)
 	}
 	if _, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"test", "!", "-e", "made"}}); err != nil {
-		t.Error("it ran in another directory")
+		t.Error("the command ran in another directory")
 	}
 	if _, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"rmdir", "--", "-a dir"}}); err != nil {
 		t.Error(err)
@@ -177,7 +177,7 @@ func TestExecWithoutConnection(t *testing.T) {
 	}
 }
 
-// ssh's own 255 is not the command's.
+// A lost connection is not reported as a command that exited with 255.
 func TestConnectionLost(t *testing.T) {
 	c := running(t)
 	on := target{c, box}
@@ -192,8 +192,8 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// After the host has slept the shared connection is there and does not answer. That is found in two seconds, the
-// connection is replaced, and the command runs once.
+// If the shared connection does not answer, as after the host has slept, Exec replaces it within seconds and runs the
+// command once.
 func TestStaleMaster(t *testing.T) {
 	t.Parallel()
 	c := running(t)
@@ -217,7 +217,7 @@ func TestStaleMaster(t *testing.T) {
 	}
 }
 
-// An sshd that takes up a new configuration refuses for a moment.
+// Reconnect tries again if sshd refuses connections, as it does for a moment while it reloads its configuration.
 func TestReconnectIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	c := running(t)
@@ -262,7 +262,7 @@ func testExecCancelled(t *testing.T, on target) {
 	awaitGone(t, on, pid)
 }
 
-// If we are killed, so is what runs inside, also where it ignores the hang-up.
+// If hermes-box is killed, the remote command is killed too, even if it ignores SIGHUP.
 func TestRemoteEndsWithUs(t *testing.T) {
 	if name := os.Getenv("HERMES_BOX_TEST_EXEC"); name != "" {
 		c := limactl.New(limactl.Config{SSH: os.Getenv("SSH_PROGRAM"), Home: os.Getenv("HOME_OF_LIMA")})
@@ -304,18 +304,19 @@ func TestAttach(t *testing.T) {
 		}
 	}
 	if cmd.Process != nil {
-		t.Error("it was started")
+		t.Error("Attach started the login")
 	}
 	if err := c.Stop(t.Context(), box, false, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	var failed *ssh.TransportError
 	if _, err := c.Attach(t.Context(), box, nil); !errors.As(err, &failed) {
-		t.Errorf("to a box that is off: %v", err)
+		t.Errorf("attach to a stopped box: %v", err)
 	}
 }
 
-// A terminal session cannot be watched for silence. So the shared connection is proved before, and replaced if it hangs.
+// Attach checks the shared connection first, because a session on a terminal has no signs of life, and replaces it if
+// it hangs.
 func TestAttachReplacesAHungMaster(t *testing.T) {
 	t.Parallel()
 	c := running(t)
@@ -342,7 +343,7 @@ func TestExecTTY(t *testing.T) {
 	}
 }
 
-// firstWrite hands on the first thing written to it.
+// firstWrite sends the first data written to it to a channel.
 type firstWrite struct {
 	seen chan string
 	done bool
@@ -377,32 +378,32 @@ func awaitGone(t *testing.T, on target, pid int) {
 	}
 }
 
-// Where the shell around the command dies, as the OOM killer may have it, nobody is left to tell the command's end:
-// the signs of life must not go on without it.
+// If the shell around a command dies, as by the OOM killer, the signs of life stop, so that Exec ends: nothing would
+// report the end of the command.
 func TestExecEndsWhenTheRemoteShellDies(t *testing.T) {
 	c := running(t)
 	on := target{c, box}
 	c.Silence = 8 * time.Second // signs of life come every five
 	_, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "kill -KILL $PPID; sleep 600"}})
 	if err == nil {
-		t.Error("a command whose end nobody told ended well")
+		t.Error("no error, although the end of the command was not reported")
 	}
 }
 
-// bash tells on stderr of each of its children that a signal ended, now and then also of our own watcher: stderr is
-// the command's alone.
-func TestExecStderrIsTheCommands(t *testing.T) { eachBox(t, testExecStderrIsTheCommands) }
+// Stderr has only the output of the command, although bash reports each of its children that a signal ended, sometimes
+// also the script's own watcher.
+func TestExecStderrHasOnlyTheCommand(t *testing.T) { eachBox(t, testExecStderrHasOnlyTheCommand) }
 
-func testExecStderrIsTheCommands(t *testing.T, on target) {
+func testExecStderrHasOnlyTheCommand(t *testing.T, on target) {
 	for range 25 {
 		if _, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"true"}}); diag != "" || err != nil {
-			t.Fatalf("true says %q, %v", diag, err)
+			t.Fatalf("true: stderr %q, %v", diag, err)
 		}
 	}
 	_, diag, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "echo mine >&2; kill -KILL $$"}})
 	var exit *ssh.ExitError
 	if diag != "mine\n" || !errors.As(err, &exit) || exit.Status != 137 {
-		t.Errorf("a command that is killed says %q, %v", diag, err)
+		t.Errorf("a killed command: stderr %q, %v", diag, err)
 	}
 }
 
@@ -412,7 +413,7 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errTest }
 
-// A helper that is too old for channels, of another version or damaged leaves the command to the script, which runs it once.
+// If the helper is too old for channels, of another version or damaged, the script runs the command, and runs it once.
 func TestExecWithAnotherHelper(t *testing.T) {
 	t.Parallel()
 	c := running(t)
@@ -439,8 +440,8 @@ func TestExecWithAnotherHelper(t *testing.T) {
 	}
 }
 
-// Each process in the guest costs as much as half a round trip where the guest is emulated: the helper takes the place of
-// the shell that sshd starts, for a verb and for a command, and nothing else is run.
+// The helper replaces the shell that sshd starts, for a verb and for a command, and no other process runs: in an
+// emulated guest each process costs as much as half a round trip.
 func TestHelperIsTheOnlyProcess(t *testing.T) {
 	c := running(t)
 	pids := filepath.Join(t.TempDir(), "pids")
@@ -450,10 +451,10 @@ func TestHelperIsTheOnlyProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Call(t.Context(), box, ssh.Call{Verb: "status"}, nil); err == nil {
-		t.Error("a helper that fails has answered")
+		t.Error("no error from a helper that fails")
 	}
 	if err := c.Exec(t.Context(), box, ssh.Exec{Args: []string{"true"}}); err == nil {
-		t.Error("a helper that fails has run a command")
+		t.Error("no error from a command whose helper fails")
 	}
 	data, err := os.ReadFile(pids)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// markWriter removes the marks of the script from a stream. They are "MARK+" where the command's output begins, "MARK." for
-// a sign of life and "MARK=n;" for the end with status n. What comes before the first mark is from ssh or a login script: it
-// is kept for an error and not written to w. A mark may be divided between two writes.
+// markWriter removes the marks of the script from a stream: "MARK+" at the beginning of the command's output, "MARK."
+// as a sign of life and "MARK=n;" at the end with status n. Output before the first mark is from ssh or a login
+// script: it is kept for an error and not written to w. A mark may be divided between two writes.
 type markWriter struct {
 	mark  string
 	w     io.Writer // may be nil
@@ -23,7 +23,7 @@ type markWriter struct {
 	err    error
 }
 
-// maxBefore is how much is kept of the output before the command, in bytes.
+// maxBefore limits the output before the command that is kept, in bytes.
 const maxBefore = 16 << 10
 
 func (m *markWriter) Write(p []byte) (int, error) {
@@ -106,7 +106,7 @@ func overlap(data []byte, mark string) int {
 	return 0
 }
 
-// flush writes what was held back. Call it at the end of the stream.
+// flush writes the data that was held back. Call it at the end of the stream.
 func (m *markWriter) flush() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

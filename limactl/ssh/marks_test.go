@@ -55,7 +55,7 @@ func TestMarkWriter(t *testing.T) {
 	}
 }
 
-// Whatever a command prints, in whatever pieces it comes, arrives as it is.
+// FuzzMarkWriter checks that the output of a command arrives unchanged, however it is divided into writes.
 func FuzzMarkWriter(f *testing.F) {
 	f.Add([]byte("hello"), int64(1))
 	f.Add([]byte("[hermes-box TEST"), int64(2))
@@ -72,7 +72,7 @@ func FuzzMarkWriter(f *testing.F) {
 			rest = rest[n:]
 		}
 		stream = append(stream, testMark+"=7;"...)
-		// A sign of life between two halves of what looks like a mark must not make it one.
+		// A sign of life between two halves of text that looks like a mark must not make it a mark.
 		var out bytes.Buffer
 		m := &markWriter{mark: testMark, w: &out}
 		pour(t, m, stream, 1+r.Intn(7), 1+r.Intn(50), 1+r.Intn(3))
@@ -101,8 +101,9 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errTest }
 
-// A program in the box can see the mark of its session. With half a status that never ends it fills no memory.
-func TestEndlessMarkIsHandedOn(t *testing.T) {
+// A program in the box can see the mark of its session. A status that never ends is passed on as output, so that it
+// does not fill the memory.
+func TestEndlessMarkIsPassedOn(t *testing.T) {
 	var out strings.Builder
 	m := &markWriter{mark: "[mark]", w: &out}
 	for _, part := range []string{"[mark]+", "a[mark]=", strings.Repeat("7", 100), strings.Repeat("b", 100), "[mark]=3;"} {

@@ -21,12 +21,12 @@ func (c *Client) control(instance string) (string, bool) {
 	return path, exists(path)
 }
 
-// masterLimit is how long a master has to give up its socket.
+// masterLimit is the time that a master has to close its socket.
 const masterLimit = time.Second
 
-// dropMaster makes the ssh master close its socket, so that it gets no new sessions. Its running sessions go on: ending the
-// master would also end the commands of others and the ports that Lima forwards. If the master does not react, dropMaster
-// removes the socket.
+// dropMaster makes the ssh master close its socket, so that it gets no new sessions. Its running sessions go on:
+// ending the master would also end the commands of others and the ports that Lima forwards. If the master does not
+// react, dropMaster removes the socket.
 func (c *Client) dropMaster(ctx context.Context, instance string) {
 	program, args, err := c.command(instance)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) dropMaster(ctx context.Context, instance string) {
 	}
 }
 
-// prove checks that the connection works, before a session on a terminal that cannot be watched for silence. If there is no
+// prove checks that the connection works before a session on a terminal, which has no signs of life. If there is no
 // shared connection, or it does not answer in time, prove runs a command, which replaces a master that hangs.
 func (c *Client) prove(ctx context.Context, instance string) error {
 	if _, there := c.control(instance); there && c.answers(ctx, instance) {
@@ -54,8 +54,8 @@ func (c *Client) prove(ctx context.Context, instance string) error {
 	return c.Exec(ctx, instance, Exec{Args: []string{"true"}})
 }
 
-// answers reports whether sshd answers over the shared connection. It asks for a connection to a port that nobody listens on,
-// which takes one round trip and starts no process in the guest.
+// answers reports whether sshd answers over the shared connection. It requests a connection to a port on which nothing
+// listens, which takes one round trip and starts no process in the guest.
 func (c *Client) answers(ctx context.Context, instance string) bool {
 	program, args, err := c.command(instance)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Reconnect replaces the shared connection by a new one. PAM reads the environment of a login, such as /etc/environment, once
-// per connection, so commands see a change of it only over a new one. Commands on the old connection, and Lima's own
-// session and forwards, go on there.
+// Reconnect replaces the shared connection with a new one. PAM reads the environment of a login, such as
+// /etc/environment, once per connection, so commands see a change of it only over a new one. Commands on the old
+// connection, and Lima's own session and forwards, go on there.
 //
-// Reconnect tries for three minutes: sshd refuses connections for a moment while it reloads its configuration, and is slow
-// on busy emulated CPUs.
+// Reconnect tries for three minutes: sshd refuses connections for a moment while it reloads its configuration, and is
+// slow on busy emulated CPUs.
 func (c *Client) Reconnect(ctx context.Context, instance string) error {
 	c.dropMaster(ctx, instance)
 	patient := *c

@@ -8,18 +8,19 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// remoteScript runs a command where there is no helper. The remote user's shell runs it: bash, or any POSIX shell. The output
-// of a login script comes before the mark. $1 is the mark, $2 the directory.
+// remoteScript runs a command if there is no helper. The remote user's shell runs it: bash, or any POSIX shell. $1 is
+// the mark, $2 the directory. The output of a login script comes before the mark.
 //
-// The script prints the mark on both streams, waits for a line on stdin, runs the command, and prints its status behind the
-// mark, so that ssh's own exit status keeps its meaning. While the command runs, the script prints signs of life. That fails
-// when nobody reads them any more, and the script then ends the command, which sshd would leave running. They go to stdout,
-// because sshd closes stdout when the client of a shared connection is gone, but not stderr.
+// The script prints the mark on both streams, waits for a line on stdin, runs the command, and prints its status
+// after the mark, so that ssh's own exit status keeps its meaning. While the command runs, the script prints signs of
+// life. That fails when nobody reads them any more, and the script then ends the command, which sshd would leave
+// running. They go to stdout, because sshd closes stdout when the client of a shared connection is gone, but not
+// stderr.
 //
-// Stderr has only what the command prints, because bash reports each of its children that a signal ended.
+// Stderr is redirected except for the command, because bash reports there each of its children that a signal ended.
 //
-// On an emulated guest each process costs half as much as a round trip. So bash waits with a read from a terminal that is
-// always silent; other shells run sleep.
+// On an emulated guest each process costs half as much as a round trip. So bash waits with a read from a terminal
+// that is always silent; other shells run sleep.
 const remoteScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
 printf '%s+' "$hb_m" >&2; printf '%s+' "$hb_m"
 (trap '' HUP PIPE TERM
@@ -35,13 +36,14 @@ kill -s KILL $hb_w
 printf '%s=%s;' "$hb_m" $hb_s
 exit $hb_s`
 
-// runScript execs the command. It looks for the program first, because the message of bash's exec would name a line of the
-// script.
+// runScript execs the command. It looks for the program first, because the message of bash's exec would name a line
+// of the script.
 const runScript = `if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi
 case $1 in */*) ;; *) [ -z "$BASH_VERSION" ] || type -P -- "$1" >/dev/null || { printf '%s: command not found\n' "$1" >&2; exit 127; };; esac
 exec "$@"`
 
-// ttyScript is for a command with a terminal, which has one stream and ends the command itself. It does not wait for a line.
+// ttyScript is for a command with a terminal, which has one stream and ends the command itself. It does not wait for
+// a line.
 const ttyScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
 printf '%s+' "$hb_m"
 (` + runScript + `)
@@ -49,7 +51,7 @@ hb_s=$?
 printf '%s=%s;' "$hb_m" $hb_s
 exit $hb_s`
 
-// script returns what the remote shell runs for a command.
+// script returns the shell script that runs a command.
 func (e Exec) script(mark, text string) string {
 	words := []string{mark, e.Dir}
 	if len(e.Env) > 0 {

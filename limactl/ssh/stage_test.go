@@ -18,14 +18,14 @@ import (
 // helperVariable marks a process as the helper in an instance.
 const helperVariable = "HERMES_BOX_SSH_TEST_HELPER"
 
-// TestMain is limactl, ssh or the helper where a test starts this program as such.
+// TestMain runs limactl, ssh or the helper if a test started this program as one of them.
 func TestMain(m *testing.M) {
 	if os.Getenv(helperVariable) != "" {
 		os.Unsetenv(helperVariable)
 		os.Exit(serve.Helper{}.Main(os.Args[1:]))
 	}
 	rehearsal.Main()
-	// A program under the race detector sleeps for a second before it ends, and these are many.
+	// A program built with the race detector sleeps for a second before it exits, and the tests run many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
@@ -35,11 +35,11 @@ func TestMain(m *testing.M) {
 // box is the name of the instance that tests run on.
 const box = "main"
 
-// stage returns a client of the stand-in programs, with a LIMA_HOME of its own that holds an instance which is not
-// started yet. At the end of the test the instance is killed.
+// stage returns a client that runs the stand-ins of limactl and ssh, with a LIMA_HOME of its own and one stopped
+// instance. When the test ends, the instance is killed.
 func stage(t *testing.T) *limactl.Client {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hb") // t.TempDir has the test's name in it, and the sockets would not fit
+	dir, err := os.MkdirTemp("", "hb") // not t.TempDir, whose path contains the name of the test: paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func stage(t *testing.T) *limactl.Client {
 	return c
 }
 
-// running is stage with the instance started.
+// running returns the client of stage with the instance started.
 func running(t *testing.T) *limactl.Client {
 	t.Helper()
 	c := stage(t)
@@ -87,7 +87,7 @@ func running(t *testing.T) *limactl.Client {
 	return c
 }
 
-// withHelper gives the instances of a client a helper: the real one but for the guest, which commands do not need.
+// withHelper sets the helper of a client to the real one without a guest, which commands do not need.
 func withHelper(t *testing.T, c *limactl.Client) *limactl.Client {
 	t.Helper()
 	program, err := os.Executable()
@@ -121,8 +121,8 @@ type target struct {
 	name   string
 }
 
-// eachBox runs a test on the rehearsal's instance, and over real ssh on the instance that HERMES_BOX_LAB_BOX names as
-// "home:name" if it is set, which must be up: each time once through the helper and once through the script.
+// eachBox runs a test on the rehearsal's instance and, over real ssh, on the running instance that HERMES_BOX_LAB_BOX
+// names as "home:name", if it is set. On each it runs the test once with the helper and once with the script.
 func eachBox(t *testing.T, test func(t *testing.T, on target)) {
 	t.Run("rehearsal", func(t *testing.T) { test(t, target{withHelper(t, running(t)), box}) })
 	t.Run("rehearsal without the helper", func(t *testing.T) { test(t, target{running(t), box}) })

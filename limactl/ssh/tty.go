@@ -15,8 +15,8 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// execTTY runs a command with a terminal. A terminal has one stream, and its stdin is for keys, so frames cannot be used: a
-// script runs the command and prints its status behind a mark.
+// execTTY runs a command with a terminal. A terminal has one stream, and its stdin is for keys, so frames cannot be
+// used: a script runs the command and prints its status behind a mark.
 func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 	if _, there := c.control(instance); there {
 		if err := c.prove(ctx, instance); err != nil {
@@ -70,7 +70,8 @@ func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 	return &TransportError{Instance: instance, Message: sanitize.LastLines(diag.early(), 5), Err: err}
 }
 
-// politely makes an ssh that has our terminal end with SIGTERM when its context ends, so that it restores the terminal.
+// politely makes an ssh that has our terminal end with SIGTERM when its context ends, so that it restores the
+// terminal.
 func politely(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = child.Grace

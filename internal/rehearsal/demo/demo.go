@@ -1,8 +1,8 @@
-// Package demo sets up everything that hermes-box works on in one directory, with no VM and no network. limactl and ssh are
-// the stand-ins of internal/rehearsal. In their instances a simulated machine runs the real engine of package guest, which
-// fetches, verifies, stages and activates fixtures like any other software.
+// Package demo sets up in one directory everything that hermes-box works with, without a VM or a network. limactl and
+// ssh are the stand-ins of internal/rehearsal. In their instances a simulated machine runs the real engine of package
+// guest, which fetches, verifies, stages and activates fixtures like any other software.
 //
-// The code of the host does not know that it is a demo: it only finds other programs in PATH, and another home.
+// The code of the host is the same as without a demo: it only finds other programs in PATH, and has another home.
 package demo
 
 import (
@@ -44,8 +44,8 @@ const Name = "demo"
 type Demo struct {
 	Dir    string
 	Home   string // its HERMES_BOX_HOME
-	Config string // its hermes-box.yaml; the lock is beside it
-	Mirror string // has the parts of its image
+	Config string // its hermes-box.yaml; the lock is in the same directory
+	Mirror string // directory of the parts of its image
 	Bin    string // its limactl and ssh; must be first in PATH
 }
 
@@ -64,8 +64,8 @@ func Dir() (string, error) {
 // marker is the file that marks a directory as a demo.
 const marker = "hermes-box-demo"
 
-// Open opens the demo in dir and creates it if necessary. A directory with anything else in it is refused. The config and the
-// lock of an existing demo are not changed: the user may have edited them.
+// Open opens the demo in dir and creates it if necessary. It refuses a directory that holds anything else. It does not
+// change the config and the lock of an existing demo if the user has edited them.
 func Open(dir string) (*Demo, error) {
 	d := &Demo{Dir: dir, Home: filepath.Join(dir, "home"), Config: filepath.Join(dir, config.FileName),
 		Mirror: filepath.Join(dir, "mirror"), Bin: filepath.Join(dir, "bin")}
@@ -130,8 +130,8 @@ func (d *Demo) edition() string {
 	return hex.EncodeToString(h.Sum(nil)) + "\n"
 }
 
-// stock creates the fixtures and their locks: one for each release, and hermes-box.lock, which is a copy of the first until
-// the user replaces it.
+// stock creates the fixtures and their locks: one for each release, and hermes-box.lock, which is a copy of the first
+// until the user replaces it.
 func (d *Demo) stock() error {
 	path := filepath.Join(d.Dir, lock.FileName)
 	have, _ := os.ReadFile(path)
@@ -196,7 +196,7 @@ func (d *Demo) Use() error {
 // noKVM is a fault of the host: VMs are emulated in software.
 const noKVM = "no-kvm"
 
-// Acceleration returns the result of probing the demo's host for KVM.
+// Acceleration returns the acceleration that the demo simulates.
 func (d *Demo) Acceleration() limactl.Accel {
 	if rehearsal.Has(filepath.Join(d.Home, "lima"), noKVM) {
 		return limactl.Accel{Name: "tcg", Reason: "this machine has no /dev/kvm"}

@@ -36,7 +36,7 @@ func read(t *testing.T, path string) string {
 func TestOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a demo")
 	var wait sync.WaitGroup
-	for range 3 { // as from several terminals at once
+	for range 3 { // as when several terminals open it at once
 		wait.Go(func() {
 			if _, err := Open(dir); err != nil {
 				t.Error(err)
@@ -64,7 +64,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 
-	// What somebody has edited stays; a lock that is one of ours follows when the fixtures change.
+	// An edited config stays. A lock that is a copy of a release's lock is updated when the fixtures change.
 	edited := "schema: 1\nname: mine\n"
 	if err := errors.Join(os.WriteFile(d.Config, []byte(edited), 0o644),
 		os.WriteFile(filepath.Join(dir, lock.FileName), []byte("old demo-2\n"), 0o644),
@@ -89,7 +89,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The same fixtures have the same digests wherever they are made.
+// The fixtures have the same digests in every directory.
 func TestFixturesAreReproducible(t *testing.T) {
 	digests := func(dir string) (all []string) {
 		l, err := shelf{dir}.make("demo-1")
@@ -118,7 +118,7 @@ func TestForeignDirectoryIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("it was furnished: %v", entries)
+		t.Errorf("files were created: %v", entries)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestInject(t *testing.T) {
 		t.Errorf("%v: %s", err, fault.HintOf(err))
 	}
 	if has("broken") {
-		t.Error("half of a wrong list was taken")
+		t.Error("a part of an invalid list was switched on")
 	}
 	if err := d.Inject("no-kvm"); err != nil || has("ssh-refused") || !d.Acceleration().Slow() {
 		t.Errorf("%v", err)

@@ -13,8 +13,8 @@ import (
 	"hermes-box/internal/rehearsal/userland"
 )
 
-// Main runs a program of the demo, and does not return, if this process was started under the name of one: limactl or ssh
-// of the host, or a program of a simulated machine. Call it first in main. Otherwise it costs nothing.
+// Main runs a program of the demo, and does not return, if this process was started under its name: limactl or ssh of
+// the host, or a program of a simulated machine. Call it first in main; otherwise it returns at once.
 func Main() {
 	if status, is := userland.Main(machineAt); is {
 		os.Exit(status)
@@ -29,8 +29,8 @@ func Main() {
 	}
 }
 
-// Props are the names of programs that a host needs and that a rehearsal never runs. A test links them into its PATH, so
-// that it does not depend on what is installed.
+// Props returns the names of the programs that a host needs but a rehearsal never runs. Tests link them into their
+// PATH, so that they do not depend on the programs that are installed.
 func Props() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"ssh-keygen"}

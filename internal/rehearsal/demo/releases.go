@@ -33,7 +33,7 @@ var Releases = []string{"demo-1", "demo-2"}
 //go:embed programs
 var programs embed.FS
 
-// program returns the text of one, for a release.
+// program returns the text of a program for a release.
 func program(name, release string) []byte {
 	text, err := programs.ReadFile("programs/" + name)
 	if err != nil {
@@ -116,7 +116,7 @@ func parts(component, release string) []part {
 		"lib/python3.13/site-packages/hermes/ballast", ballast("hermes"+release, 300))}}
 }
 
-// ballast returns that many KiB that cannot be compressed, so that progress is visible.
+// ballast returns kib KiB of data that cannot be compressed, so that progress is visible.
 func ballast(seed string, kib int) []byte {
 	data := make([]byte, kib<<10)
 	rand.NewChaCha8(sha256.Sum256([]byte(seed))).Read(data)

@@ -17,7 +17,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// transaction is a release's lock as the guest is to apply it, and the objects it needs.
+// transaction returns the transaction that applies the lock of a release, and a tar of the objects it needs.
 func transaction(t *testing.T, d *Demo, release string) (protocol.Transaction, *bytes.Buffer) {
 	t.Helper()
 	l, err := lock.Load(d.Lock(release))
@@ -74,7 +74,7 @@ func transaction(t *testing.T, d *Demo, release string) (protocol.Transaction, *
 	return tx, &stream
 }
 
-// One release after the other goes in, each proven by the engine, and back again.
+// The engine can apply each release after the other, and the first one again.
 func TestEveryReleaseCanBeApplied(t *testing.T) {
 	d := open(t, t.TempDir())
 	m := userland.Machine{Root: t.TempDir()}
@@ -116,7 +116,8 @@ func TestEveryReleaseCanBeApplied(t *testing.T) {
 	}
 }
 
-// signIn does as a person would, with the programs' own questions, and wants the real probes to be content.
+// signIn signs in as a person would, by answering the programs' questions, and checks that every component is then
+// healthy.
 func signIn(t *testing.T, g *guest.Guest) {
 	t.Helper()
 	home := g.Path(protocol.DataDir, "home/agent")

@@ -14,8 +14,8 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// disk is an attached block device. Dir, if not empty, is a directory with its content: filesystem.json, and files/ if it has
-// a file system. Without Dir the disk is only recorded.
+// disk is an attached block device. Dir, if not empty, is a directory with its content: filesystem.json, and files/
+// if it has a file system. Without Dir the disk is only recorded.
 type disk struct {
 	machine.Disk
 	Dir string `json:"dir,omitempty"`
@@ -40,7 +40,7 @@ func (s *Machine) Attach(device, dir string, size int64) error {
 	})
 }
 
-// read returns what is on the disk now.
+// read returns the current content of the disk.
 func (d disk) read() (machine.Disk, error) {
 	if d.Dir == "" {
 		return d.Disk, nil
@@ -53,7 +53,7 @@ func (d disk) read() (machine.Disk, error) {
 	return machine.Disk{Size: d.Size, Type: on.Type, UUID: on.UUID}, err
 }
 
-// Disk returns what is on an attached disk.
+// Disk returns the content of an attached disk.
 func (s *Machine) Disk(_ context.Context, device string) (d machine.Disk, err error) {
 	if err := s.failRead("disk " + device); err != nil {
 		return d, err
@@ -69,8 +69,8 @@ func (s *Machine) Disk(_ context.Context, device string) (d machine.Disk, err er
 	return d, err
 }
 
-// Format makes an empty file system on the device. It has two effects, "format DEVICE UUID" and "formatted DEVICE": if the
-// second one fails, the disk has half a file system, which cannot be recognized.
+// Format makes an empty file system on the device. It has two effects, "format DEVICE UUID" and "formatted DEVICE":
+// if the second one fails, the disk has half a file system, which cannot be recognized.
 func (s *Machine) Format(_ context.Context, device, uuid, label string) error {
 	if len(label) > 16 {
 		return fmt.Errorf("label %q: ext4 holds 16 bytes", label)
@@ -81,7 +81,7 @@ func (s *Machine) Format(_ context.Context, device, uuid, label string) error {
 	return s.change("formatted "+device, func(st *state) error { return st.write(device, filesystem{"ext4", uuid}) })
 }
 
-// write replaces the content of the device by an empty file system.
+// write replaces the content of the device with an empty file system.
 func (st *state) write(device string, f filesystem) error {
 	d, ok := st.Disks[device]
 	if !ok {
@@ -110,8 +110,8 @@ func (s *Machine) MountedUUID(_ context.Context, path string) (uuid string, err 
 	return uuid, err
 }
 
-// Mount mounts what /etc/fstab says: a file system by UUID, or a bind mount of a directory of the data disk. A mount is a
-// symlink.
+// Mount mounts a path as /etc/fstab says: a file system by UUID, or a bind mount of a directory of the data disk. A
+// mount is a symlink.
 func (s *Machine) Mount(_ context.Context, path string) error {
 	at := s.guestPath(path)
 	return s.change("mount "+at, func(st *state) error {
@@ -147,8 +147,8 @@ func (s *Machine) mount(st *state, what, at string) error {
 	return fmt.Errorf("no filesystem %s", uuid)
 }
 
-// Remount mounts at a boot what fstab says, as far as the disks are there. With none, nothing is mounted, as when the kernel
-// finds the disk too late.
+// Remount mounts at boot the file systems in fstab whose disks exist. If none is set, nothing is mounted, as when the
+// kernel finds the disk too late.
 func (s *Machine) Remount(none bool) error {
 	return s.change("remount", func(st *state) error {
 		for at := range st.Mounts {
@@ -194,7 +194,7 @@ func (s *Machine) bind(from, to string) error {
 // rootSize is the size of every machine's root disk, in bytes.
 const rootSize = 30 << 30
 
-// mostCounted bounds the files that Usage counts, because it is called every few seconds.
+// mostCounted limits the files that Usage counts, because it is called every few seconds.
 const mostCounted = 20_000
 
 // Usage counts the bytes of the files on the root disk, or on the disk mounted at path.

@@ -10,7 +10,7 @@ import (
 	"hermes-box/guest/machine"
 )
 
-// What is on an attached disk outlives the machine, and is there again in another one.
+// The content of an attached disk outlives the machine, and another machine can mount it.
 func TestDiskOutlivesTheMachine(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	table := "/dev/vda / ext4 defaults 0 1\nUUID=u-1 /data ext4 nofail 0 2\n/data/home /home none bind 0 0\n"
@@ -40,7 +40,7 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 		return nil
 	}
 	if err := s.Format(ctx, "/dev/vdb", "u-1", "data"); err == nil {
-		t.Error("no error from a format that was cut short")
+		t.Error("no error from an interrupted format")
 	}
 	if d, err := Open(root).Disk(ctx, "/dev/vdb"); err != nil || d != (machine.Disk{Size: 1 << 30}) {
 		t.Errorf("half a filesystem is %+v, %v", d, err)
@@ -69,7 +69,7 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(root, "home/file")); string(text) != "mine" {
 		t.Errorf("after a boot: %q, %v", text, err)
 	}
-	// Too late for the disk: nothing is mounted, and what is written there is not on it.
+	// If the kernel finds the disk too late, nothing is mounted, and files written below /data are not on the disk.
 	if err := s.Remount(true); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 	}
 	write(t, filepath.Join(root, "data/other"), "x")
 	if _, err := os.Stat(filepath.Join(dir, "files/other")); err == nil {
-		t.Error("it was written to the disk")
+		t.Error("the file was written to the disk")
 	}
 	s.Full = true
 	if u := s.Usage(root); u.Used*10 <= u.Total*9 {

@@ -17,7 +17,7 @@ import (
 // journal is the log of all units.
 func (s *Machine) journal() string { return filepath.Join(s.root, "var/log/journal.log") }
 
-// note writes a line about a unit to the log. It is no error if that fails.
+// note writes a line about a unit to the log. It ignores errors.
 func (s *Machine) note(unit, format string, args ...any) {
 	if os.MkdirAll(filepath.Dir(s.journal()), 0o755) != nil {
 		return

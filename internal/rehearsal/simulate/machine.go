@@ -15,8 +15,8 @@ import (
 	"hermes-box/guest/machine"
 )
 
-// Run runs a program below the directory, as the current user. podman prints the version of an image; other programs are in
-// Programs, or do nothing.
+// Run runs a program below the directory, as the current user. podman prints the version of an image. Any other
+// program is in Programs or does nothing.
 func (s *Machine) Run(ctx context.Context, c machine.Cmd) ([]byte, error) {
 	name := filepath.Base(c.Path)
 	if err := s.change("run "+name, func(*state) error { return nil }); err != nil {
@@ -114,7 +114,7 @@ func (s *Machine) searchPath(path string) string {
 			continue
 		}
 		own = append(own, filepath.Join(s.root, dir))
-		if dir != "/usr/local/bin" { // what is there on the host does not belong to the machine
+		if dir != "/usr/local/bin" { // the host's programs there do not belong to the machine
 			host = append(host, dir)
 		}
 	}

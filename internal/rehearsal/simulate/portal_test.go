@@ -16,14 +16,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The real client of the protocol is content with what stands for Executor.
+// The real client of the Model Context Protocol works with the stand-in of Executor.
 func TestExecutorSpeaksMCP(t *testing.T) {
 	root := t.TempDir()
 	s := Open(root)
 	write(t, filepath.Join(root, "var/lib/hermes-box/ports.env"), "EXECUTOR_PORT=4788\nDASHBOARD_PORT=9119\n")
 	write(t, filepath.Join(root, "data/secrets/executor-token.env"), "EXECUTOR_AUTH_TOKEN=abc\n")
 	if open := s.Listening(); len(open) != 0 {
-		t.Errorf("a machine that runs nothing listens on %v", open)
+		t.Errorf("a machine without running units listens on %v", open)
 	}
 	write(t, filepath.Join(root, "opt/hermes-box/current/executor/executor.env"), "")
 	if err := s.StartUnit(t.Context(), "executor.service"); err != nil {
@@ -73,7 +73,7 @@ func (bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// A unit that crashes, one that runs something and fails, and what the journal says of them.
+// A unit that crashes and a oneshot unit that fails have failed, and the journal says so.
 func TestUnitsAndTheirJournal(t *testing.T) {
 	root := t.TempDir()
 	s := Open(root)
@@ -90,7 +90,7 @@ func TestUnitsAndTheirJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.StartUnit(t.Context(), "once.service"); err == nil {
-		t.Error("what it runs failed, and it started")
+		t.Error("no error from a oneshot unit that failed")
 	}
 	units, err := s.Units(t.Context(), "executor.service", "once.service")
 	if err != nil || units["executor.service"].Active != "failed" || units["once.service"].Active != "failed" {
@@ -113,7 +113,7 @@ func TestUnitsAndTheirJournal(t *testing.T) {
 	}
 }
 
-// With --follow the journal goes on until nobody wants it any more.
+// journalctl --follow goes on until its context is canceled.
 func TestJournalFollows(t *testing.T) {
 	root := t.TempDir()
 	s := Open(root)
@@ -135,7 +135,7 @@ func TestJournalFollows(t *testing.T) {
 	}
 	cancel()
 	if err := <-done; err == nil {
-		t.Error("it ended by itself")
+		t.Error("journalctl --follow ended by itself")
 	}
 }
 

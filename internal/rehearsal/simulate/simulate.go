@@ -1,8 +1,9 @@
-// Package simulate implements guest.Machine with a plain directory. Units, images, disks and users are recorded in a file, so
-// that the whole engine runs without privilege and without a VM. The record outlives the process, as the state of a real
-// machine does; Reboot is a power cut.
+// Package simulate implements guest.Machine with a plain directory. It records units, images, disks and users in a
+// file, so that the whole engine runs without privilege and without a VM. The record outlives the process, as the
+// state of a real machine does; Reboot simulates a power cut.
 //
-// Programs below the directory are really run, and journalctl shows what units did. All other programs do nothing and succeed.
+// Programs below the directory are really run, and journalctl prints the log of the units. All other programs do
+// nothing and succeed.
 package simulate
 
 import (
@@ -29,12 +30,13 @@ type Machine struct {
 	root string
 	mu   sync.Mutex
 
-	// Fail, if set, is called before each effect, with its name as in Did, and before some reads: "read units", "read disk
-	// /dev/vdb", "read mount /data". If it returns an error, the effect or the read fails with it.
+	// Fail, if set, is called before each effect, with its name as in Did, and before some reads: "read units", "read
+	// disk /dev/vdb", "read mount /data". If it returns an error, the effect or the read fails with it.
 	Fail func(effect string) error
 	// Programs replace programs by their base name, also those below the directory.
 	Programs map[string]func(machine.Cmd) ([]byte, error)
-	// Oneshot has, for units that run something and end, what they run. If it returns an error, the unit has failed.
+	// Oneshot has the functions of oneshot units, which run and end. If the function returns an error, the unit has
+	// failed.
 	Oneshot map[string]func(context.Context) error
 	// Crashes, if set, reports whether a unit ends as soon as it has been started.
 	Crashes func(unit string) bool
@@ -156,8 +158,8 @@ func (s *Machine) SetMount(path, uuid string) error {
 	})
 }
 
-// Reboot stops every unit and forgets that it ran. Mounts stay; Remount mounts what fstab says. StartEnabled is the second
-// half of a boot; the recovery unit runs between the two.
+// Reboot makes every unit inactive. Mounts stay; Remount mounts them as at boot. StartEnabled is the second half of a
+// boot; the recovery unit runs between the two.
 func (s *Machine) Reboot() error {
 	return s.change("reboot", func(st *state) error {
 		for name, u := range st.Units {

@@ -36,7 +36,7 @@ func TestUnitsOutliveTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if active(t, s, "executor.service") {
-		t.Error("it runs without its release")
+		t.Error("the unit runs without its release")
 	}
 	write(t, filepath.Join(root, conditions["executor.service"]), "")
 	if err := s.StartUnit(ctx, "executor.service"); err != nil {
@@ -44,18 +44,18 @@ func TestUnitsOutliveTheProcess(t *testing.T) {
 	}
 	s = Open(root)
 	if !active(t, s, "executor.service") {
-		t.Error("it does not run in the next process")
+		t.Error("the unit does not run in the next process")
 	}
 	if err := s.Reboot(); err != nil || active(t, s, "executor.service") {
-		t.Errorf("it outlived a reboot: %v", err)
+		t.Errorf("the unit runs after a reboot: %v", err)
 	}
 	if err := s.StartEnabled(ctx); err != nil || !active(t, s, "executor.service") {
-		t.Errorf("it does not start at boot: %v", err)
+		t.Errorf("the unit does not start at boot: %v", err)
 	}
 }
 
-// What systemd is told and what is simulated must not drift apart.
-func TestConditionsAreThoseOfTheUnits(t *testing.T) {
+// The simulated conditions are those in the unit files.
+func TestConditionsMatchTheUnitFiles(t *testing.T) {
 	for unit, path := range conditions {
 		found := false
 		for _, f := range guestfiles.All() {
@@ -64,7 +64,7 @@ func TestConditionsAreThoseOfTheUnits(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s does not want %s", unit, path)
+			t.Errorf("%s has no condition on %s", unit, path)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestFail(t *testing.T) {
 		return nil
 	}
 	if _, err := s.MountedUUID(context.Background(), filepath.Join(s.Root(), "data")); !errors.Is(err, sabotage) {
-		t.Errorf("the look: %v", err)
+		t.Errorf("MountedUUID: %v", err)
 	}
 	err := errors.Join(s.StartUnit(context.Background(), "x.service"), s.StopUnit(context.Background(), "x.service"))
 	if !errors.Is(err, sabotage) || !active(t, s, "x.service") {
@@ -94,7 +94,7 @@ func TestPackages(t *testing.T) {
 	ctx, root := context.Background(), t.TempDir()
 	tree, other := filepath.Join(root, "sum"), filepath.Join(root, "other")
 	write(t, tree, "tree 2.2.1-1\n")
-	write(t, other, "no archive at all")
+	write(t, other, "not an archive")
 	if err := Open(root).InstallPackages(ctx, []string{tree}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestPackages(t *testing.T) {
 		t.Errorf("%q, %v", version, err)
 	}
 	if err := Open(root).InstallPackages(ctx, []string{other}); err == nil {
-		t.Error("installed what is no package")
+		t.Error("installed a file that is not a package")
 	}
 }
 
@@ -124,7 +124,7 @@ func TestDisk(t *testing.T) {
 	ctx, root := context.Background(), t.TempDir()
 	s := Open(root)
 	if _, err := s.Disk(ctx, "/dev/vdb"); err == nil {
-		t.Error("there is a disk")
+		t.Error("found a disk that was not attached")
 	}
 	if err := errors.Join(s.AddDisk("/dev/vdb", machine.Disk{Size: 1 << 30, Blank: true}), s.Format(ctx, "/dev/vdb", "u-1", "data")); err != nil {
 		t.Fatal(err)
@@ -142,9 +142,9 @@ func TestDisk(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(root, "home/file")); string(text) != "x" {
-		t.Errorf("the home is not bound: %v", err)
+		t.Errorf("the bind mount of the home does not work: %v", err)
 	}
 	if err := s.Mount(ctx, filepath.Join(root, "other")); err == nil {
-		t.Error("mounted what is not in fstab")
+		t.Error("mounted a path that is not in fstab")
 	}
 }

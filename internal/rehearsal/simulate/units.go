@@ -10,7 +10,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// conditions are the ConditionPathExists= of the unit files.
+// conditions maps units to the ConditionPathExists= of their unit files.
 var conditions = map[string]string{
 	"hermes.service":           "/opt/hermes-box/current/hermes/bin/hermes",
 	"hermes-dashboard.service": "/opt/hermes-box/current/hermes/bin/hermes",
@@ -25,7 +25,7 @@ func (s *Machine) ReloadUnits(context.Context) error {
 	return s.change("reload", func(*state) error { return nil })
 }
 
-// EnableUnit makes StartEnabled start it.
+// EnableUnit makes StartEnabled start a unit.
 func (s *Machine) EnableUnit(_ context.Context, name string) error {
 	return s.change("enable "+name, func(st *state) error {
 		u := st.Units[name]
@@ -35,7 +35,7 @@ func (s *Machine) EnableUnit(_ context.Context, name string) error {
 	})
 }
 
-// StartUnit starts a unit. If its condition is false, the unit stays inactive, which is no error.
+// StartUnit starts a unit. If its condition is false, the unit stays inactive, which is not an error.
 func (s *Machine) StartUnit(ctx context.Context, name string) error {
 	if run := s.Oneshot[name]; run != nil {
 		return s.oneshot(ctx, name, run)

@@ -22,8 +22,8 @@ import (
 // Hardware is the hardware of a machine.
 type Hardware struct {
 	Memory int64                 // bytes
-	Disks  []Disk                // beside the root disk: /dev/vdb, /dev/vdc, ...
-	Socket func(port int) string // the path of a socket that stands for a port of guest loopback
+	Disks  []Disk                // besides the root disk: /dev/vdb, /dev/vdc, ...
+	Socket func(port int) string // the path of the socket that replaces a port of guest loopback
 }
 
 // Disk is a directory with the content of a disk.
@@ -32,8 +32,8 @@ type Disk struct {
 	Size int64
 }
 
-// Boot runs the machine until ctx ends. It writes the boot to console and calls ready as soon as somebody can log in. An
-// error means that the machine did not boot.
+// Boot runs the machine until ctx ends. It writes the messages of the boot to console and calls ready when logins are
+// possible. An error means that the machine did not boot.
 func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready func()) error {
 	g, err := m.Prepare(hw.Disks)
 	if err != nil {
@@ -59,8 +59,8 @@ func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready
 	return nil
 }
 
-// Prepare is the first part of a boot: it fills the root disk at the first boot, attaches the disks and mounts what fstab says.
-// No unit runs yet. It returns the machine as the engine uses it.
+// Prepare does the first part of a boot: it fills the root disk at the first boot, attaches the disks and mounts the
+// file systems in fstab. It starts no unit. It returns the machine as the engine uses it.
 func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
 	if err := m.firstBoot(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (m Machine) memory(bytes int64) error {
 	return os.WriteFile(m.path("proc/meminfo"), []byte(text), 0o644)
 }
 
-// kernel updates the files in /proc before somebody reads them.
+// kernel updates the files in /proc. It is called before they are read.
 func (m Machine) kernel() {
 	boot, err := os.Stat(m.path("proc/sys/kernel/random/boot_id"))
 	if err != nil {
@@ -158,8 +158,8 @@ func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware)
 	}()
 	var seen, looked time.Time
 	for {
-		// Poll less often if nothing has changed for a while. A second change within one tick of the clock is seen a second
-		// later.
+		// Poll less often if nothing has changed for a while. A second change within one tick of the clock is seen a
+		// second later.
 		wait := 20 * time.Millisecond
 		if time.Since(seen) > 10*time.Second {
 			wait = 250 * time.Millisecond
@@ -176,7 +176,7 @@ func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware)
 	}
 }
 
-// follow opens the ports on which something listens now, and closes the others.
+// follow opens the ports on which a unit listens now, and closes the others.
 func (m Machine) follow(sys *simulate.Machine, hw Hardware, open map[string]*http.Server) {
 	wanted := sys.Listening()
 	for port, server := range open {

@@ -20,7 +20,7 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// asRoot is set in the environment of what sudo runs. It gives no rights on this host.
+// asRoot is the variable that sudo sets for its command. It gives no rights on this host.
 const asRoot = "HERMES_BOX_GUEST_SUDO"
 
 // sudo runs a command, with the same rights.
@@ -95,7 +95,7 @@ func (m Machine) journalctl(args []string) int {
 	return 0
 }
 
-// getent resolves names through the host, as Lima's guests do.
+// getent resolves names with the resolver of the host, as Lima's guests do.
 func getent(m Machine, args []string) int {
 	if len(args) != 2 || !slices.Contains([]string{"hosts", "ahosts"}, args[0]) {
 		return 2

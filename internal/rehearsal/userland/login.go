@@ -20,11 +20,11 @@ import (
 // agentHome is the working directory of a login.
 const agentHome = "/home/agent"
 
-// Login returns the command that sshd runs on the machine, or a shell if command is empty. It has the environment of a login,
-// and real paths in place of the paths of the machine. The caller sets its streams.
+// Login returns the command that sshd runs on the machine, or a shell if command is empty. It has the environment of
+// a login, and real paths in place of the paths of the machine. The caller sets its streams.
 func (m Machine) Login(command, term string) *exec.Cmd {
 	if command == "" {
-		command = "tm" // a login shell does that
+		command = "tm" // as a login shell of a box does
 	}
 	shell := loginShell()
 	cmd := exec.Command(shell, "-c", m.real(command))
@@ -45,7 +45,7 @@ func loginShell() string {
 	return shell
 }
 
-// session execs the shell of a login with a terminal, which says that it is a demo.
+// session replaces this process with an interactive shell, which first prints that this is a demo.
 func (m Machine) session() int {
 	shell := loginShell()
 	script := `printf '\033[32mdemo\033[0m: no VM is here. This shell runs on your own machine, in\n  %s\nLeave it with exit.\n' "$1"` +
@@ -59,7 +59,7 @@ func (m Machine) session() int {
 	return 1
 }
 
-// tm stands for the guest's command tm. There is no tmux in the simulation.
+// tm is the guest's command tm. There is no tmux in the simulation.
 func (m Machine) tm(args []string) int { return m.helper(append([]string{protocol.Attach}, args...)) }
 
 // terminal returns the arguments of a helper unchanged, or nil if it has to attach to tmux.
@@ -70,7 +70,7 @@ func (m Machine) terminal(args []string) []string {
 	return args
 }
 
-// command replaces the paths of the machine in a command by real ones.
+// command replaces the paths of the machine in a command with real ones.
 func (m Machine) command(c *protocol.Command) {
 	for i := range c.Args {
 		c.Args[i] = m.realBytes(c.Args[i])
@@ -81,7 +81,7 @@ func (m Machine) command(c *protocol.Command) {
 	c.Dir = m.realBytes(c.Dir)
 }
 
-// realBytes does what real does for a text that is not quoted for a shell.
+// realBytes does the same as real, for a text that is not quoted for a shell.
 func (m Machine) realBytes(text []byte) []byte {
 	var out []byte
 	begins := true
@@ -100,13 +100,13 @@ func (m Machine) realBytes(text []byte) []byte {
 	return out
 }
 
-// tops are the directories of the machine whose paths are replaced in a command.
+// tops lists the directories of the machine whose paths are replaced in a command.
 var tops = []string{"/workspace", "/data", "/home/agent", "/opt/hermes-box", protocol.StateDir, "/usr/local/libexec", "/usr/local/bin", "/etc/hermes-box"}
 
 var word = regexp.MustCompile(`^[A-Za-z0-9._/@%+,-]*`)
 
-// real replaces the paths of the machine in a command by real ones, quoted as the place requires. A path begins at the begin
-// of a word, or after a = or a : as in assignments and lists.
+// real replaces the paths of the machine in a command with real ones, quoted as their place in the command requires.
+// A path begins at the start of a word, or after a = or a : as in assignments and lists.
 func (m Machine) real(command string) string {
 	var out strings.Builder
 	var quote byte
@@ -151,7 +151,7 @@ func (m Machine) names(name string) bool {
 	return false
 }
 
-// quoted returns a path as part of a shell word inside this quote.
+// quoted returns a path quoted for a place inside this quote of a shell word; 0 is a place outside quotes.
 func quoted(path string, quote byte) string {
 	switch quote {
 	case '\'':

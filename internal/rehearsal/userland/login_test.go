@@ -35,7 +35,7 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// Whatever the directory is called, the words of a command stay as many as they were.
+// real keeps the words of a command, whatever characters the name of the directory has.
 func TestRealInOddDirectories(t *testing.T) {
 	for _, name := range []string{"a b", "it's", `q"q`, "$HOME", "`id`", `b\s`} {
 		root := filepath.Join(t.TempDir(), name)
@@ -52,7 +52,7 @@ func TestRealInOddDirectories(t *testing.T) {
 	}
 }
 
-// FuzzReal: what names no path of the machine arrives as it was sent.
+// FuzzReal checks that real does not change a command without paths of the machine.
 func FuzzReal(f *testing.F) {
 	f.Add("a b", "'")
 	f.Add("/usr/bin/x", `\`)

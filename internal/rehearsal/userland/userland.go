@@ -1,8 +1,8 @@
-// Package userland is what runs on a simulated machine: its boot, its logins, and the programs that the host calls in it,
-// above all the guest helper. They are the running executable under other names, linked into /usr/bin of the machine.
-// Programs that only read or write files are those of this host.
+// Package userland is the software of a simulated machine: its boot, its logins, and the programs that the host calls
+// in it, above all the guest helper. They are the running executable under other names, linked into /usr/bin of the
+// machine. Programs that only read or write files are those of this host.
 //
-// There is no VM: what runs here runs on this host, with no boundary between them.
+// There is no VM: everything runs on this host, and nothing separates it from the host.
 package userland
 
 import (
@@ -20,21 +20,21 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// Machine is a simulated machine and the faults it has.
+// Machine is a simulated machine with its faults.
 type Machine struct {
-	Root string // the directory that is its /
+	Root string // the directory that is the machine's /
 	// Fault, if set, reports whether the machine has a fault of Faults.
 	Fault func(name string) bool
-	// Pause, if set, waits for the time that something takes on a real machine. It returns early when ctx ends.
+	// Pause, if set, waits for the time that an action takes on a real machine. It returns early when ctx ends.
 	Pause func(ctx context.Context, usual time.Duration)
 }
 
-// Faults are the names of the faults of a machine.
+// Faults lists the names of the faults of a machine.
 var Faults = []string{"data-unmounted", "guest-hangs", "clock-skew", "dns-dead", "smoke-fails", "health-fails", "low-disk", "extra-tool"}
 
 const recoveryUnit = "hermes-box-recovery.service"
 
-// programs are the programs of the machine, by name.
+// programs maps names to the programs of the machine.
 var programs = map[string]func(m Machine, args []string) int{
 	"hermes-box-guest": Machine.helper,
 	"sudo":             Machine.sudo,
@@ -145,7 +145,7 @@ func (m Machine) helper(args []string) int {
 	return helper.Main(args)
 }
 
-// takeTime makes the steps of the engine take the time that they take on a real machine, or a part of it.
+// takeTime pauses for each step of the engine, in proportion to the time that the step takes on a real machine.
 func (m Machine) takeTime(e protocol.Event) {
 	if e.State != protocol.Started {
 		return
