@@ -15,8 +15,8 @@ import (
 const hog = `python3 -c 'a = []
 while True: a.append(b"x" * (16 << 20))'`
 
-// outOfMemory runs a hog in one tmux window of two, and then in the only one. The kernel must kill the hog alone, and
-// status must name it. This holds the fault that one killed process ended its shell, tmux and all work with it.
+// outOfMemory runs a hog in one tmux window of two, and then, without swap, in the only one. The kernel must kill the hog
+// alone, and status must name it. This holds the fault that one killed process ended its shell, tmux and all work with it.
 func outOfMemory(t *testing.T, l *lab) {
 	detached := l.attached(t) // creates the session where there is none
 	detached.Hears("main")
@@ -25,7 +25,13 @@ func outOfMemory(t *testing.T, l *lab) {
 	l.inBox(t, "tmux", "new-window", "-d", "-t", "=main:", "-n", "hog")
 	survives(t, l, "=main:hog")
 	l.inBox(t, "tmux", "kill-window", "-a", "-t", "=main:hog")
+	l.inBox(t, "sudo", "systemctl", "stop", "swapfile.swap")
 	survives(t, l, "=main:hog")
+	l.inBox(t, "sudo", "systemctl", "start", "swapfile.swap")
+	var st ops.Status
+	if l.json(t, &st, "status"); st.Guest.Swap.Total == 0 {
+		t.Error("the box has no swap")
+	}
 }
 
 // survives runs the hog in a window and compares what runs in the box before and after.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"hermes-box/guest/protocol"
@@ -36,11 +37,13 @@ func oomKills(vmstat string) int {
 }
 
 // killLine is a line of the kernel's log: seconds since the boot, pid and name. A name may hold anything, parentheses too.
-var killLine = regexp.MustCompile(`(?m)^<\d+>\[ *(\d+\.\d+)\](?:\[ *[CT]\d+\])? (?:Memory cgroup out|Out) of memory(?: \(oom_kill_allocating_task\))?: Killed process (\d+) \((.*)\) total-vm:`)
+var killLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^<\d+>\[ *(\d+\.\d+)\](?:\[ *[CT]\d+\])? (?:Memory cgroup out|Out) of memory(?: \(oom_kill_allocating_task\))?: Killed process (\d+) \((.*)\) total-vm:`)
+})
 
 // parseKilled finds the last killed processes in the kernel's log.
 func parseKilled(log string, boot time.Time) (all []protocol.Killed) {
-	lines := killLine.FindAllStringSubmatch(log, -1)
+	lines := killLine().FindAllStringSubmatch(log, -1)
 	for _, m := range lines[max(0, len(lines)-maxKilled):] {
 		seconds, _ := strconv.ParseFloat(m[1], 64)
 		pid, _ := strconv.Atoi(m[2])

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"hermes-box/guest/component"
@@ -105,10 +106,11 @@ func Run(ctx context.Context, env Env, ask protocol.Bootstrap) (protocol.Bootstr
 	return b.out, nil
 }
 
+// The patterns are compiled when they are used: every call of the helper would pay for them.
 var (
-	boxName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	device  = regexp.MustCompile(`^/dev/(vd[b-z]|disk/by-id/[A-Za-z0-9._:-]+)$`) // vda is the root
-	uuid    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	boxName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
+	device  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/dev/(vd[b-z]|disk/by-id/[A-Za-z0-9._:-]+)$`) }) // vda is the root
+	uuid    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
 )
 
 func check(ask protocol.Bootstrap) error {
@@ -116,11 +118,11 @@ func check(ask protocol.Bootstrap) error {
 		return &protocol.Error{Code: "invalid_input", Message: "bootstrap: " + fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case !boxName.MatchString(ask.Box):
+	case !boxName().MatchString(ask.Box):
 		return invalid("box name %q", ask.Box)
-	case !device.MatchString(ask.DataDevice):
+	case !device().MatchString(ask.DataDevice):
 		return invalid("data device %q; accepted: /dev/vdb to /dev/vdz, or a name below /dev/disk/by-id", ask.DataDevice)
-	case ask.DataUUID != "" && !uuid.MatchString(ask.DataUUID):
+	case ask.DataUUID != "" && !uuid().MatchString(ask.DataUUID):
 		return invalid("data uuid %q", ask.DataUUID)
 	case !component.ValidPorts(ask.Ports):
 		return invalid("ports %d and %d", ask.Ports.Executor, ask.Ports.Dashboard)

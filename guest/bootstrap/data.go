@@ -28,7 +28,7 @@ func RecordedUUID(t durable.Tree) (string, error) {
 		return "", err
 	}
 	id := strings.TrimSpace(string(text))
-	if !uuid.MatchString(id) {
+	if !uuid().MatchString(id) {
 		return "", wrongDisk("%s is damaged: %q is not a UUID", layout.DataUUID, id)
 	}
 	return id, nil

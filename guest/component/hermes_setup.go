@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -12,7 +13,9 @@ import (
 	"hermes-box/guest/layout"
 )
 
-var apiKey = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Z0-9_]+)_API_KEY[ \t]*=[ \t]*["']?[^\s"']`)
+var apiKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Z0-9_]+)_API_KEY[ \t]*=[ \t]*["']?[^\s"']`)
+})
 
 // HermesSetUp reports whether Hermes has a login, an API key or a model, however it was set up. The keys of MCP servers
 // do not count: they are for tools.
@@ -24,7 +27,7 @@ func HermesSetUp(t durable.Tree) bool {
 	if err := durable.ReadJSON(t.Path(layout.HermesHome, "auth.json"), &auth); err == nil && len(auth.Providers)+len(auth.Pool) > 0 {
 		return true
 	}
-	for _, key := range apiKey.FindAllSubmatch(HermesFile(t, ".env"), -1) {
+	for _, key := range apiKey().FindAllSubmatch(HermesFile(t, ".env"), -1) {
 		if !strings.HasPrefix(string(key[1]), "MCP_") {
 			return true
 		}

@@ -3,14 +3,17 @@ package component
 import (
 	"fmt"
 	"regexp"
+	"sync"
 )
 
 // wheelName matches the file name of a wheel: name, version, an optional build, and three tags.
-var wheelName = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._]*)-([A-Za-z0-9][A-Za-z0-9._+!]*)(-[0-9][A-Za-z0-9_.]*)?(-[A-Za-z0-9_.]+){3}\.whl$`)
+var wheelName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._]*)-([A-Za-z0-9][A-Za-z0-9._+!]*)(-[0-9][A-Za-z0-9_.]*)?(-[A-Za-z0-9_.]+){3}\.whl$`)
+})
 
 // wheelPin returns the requirement "name==version" that exactly this wheel satisfies.
 func wheelPin(file string) (string, error) {
-	m := wheelName.FindStringSubmatch(file)
+	m := wheelName().FindStringSubmatch(file)
 	if m == nil {
 		return "", fmt.Errorf("%s is not the file name of a wheel", file)
 	}

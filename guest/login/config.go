@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
@@ -169,7 +170,7 @@ func splice(text, name string, block []string) (string, error) {
 		lines = append(lines, "mcp_servers:\n")
 		return insert(len(lines), len(lines), "  "), nil
 	}
-	if m := emptyServers.FindStringSubmatch(lines[top]); m != nil {
+	if m := emptyServers().FindStringSubmatch(lines[top]); m != nil {
 		lines[top] = m[1] + m[2]
 	} else {
 		return "", errUnusual
@@ -189,7 +190,9 @@ func splice(text, name string, block []string) (string, error) {
 }
 
 // emptyServers matches the line of the key when its value is on the lines below it, or is empty.
-var emptyServers = regexp.MustCompile(`^(["']?mcp_servers["']?[ \t]*:)(?:[ \t]*(?:null|~|\{[ \t]*\}))?([ \t]*(?:#.*)?\r?\n)$`)
+var emptyServers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(["']?mcp_servers["']?[ \t]*:)(?:[ \t]*(?:null|~|\{[ \t]*\}))?([ \t]*(?:#.*)?\r?\n)$`)
+})
 
 // findKey returns the index of the line that begins with the key at this indentation; -1 if there is none.
 func findKey(lines []string, from, to, indent int, key string) int {

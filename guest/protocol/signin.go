@@ -1,6 +1,9 @@
 package protocol
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // Verbs of signing in. They need root to read the files of the agents and of Executor.
 const (
@@ -50,6 +53,6 @@ type TakenUp struct {
 }
 
 // ValidToken reports whether a token can be sent as a bearer token (RFC 6750). Such a token needs no quotes anywhere.
-func ValidToken(token string) bool { return len(token) <= 4096 && bearer.MatchString(token) }
+func ValidToken(token string) bool { return len(token) <= 4096 && bearer().MatchString(token) }
 
-var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+var bearer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`) })
