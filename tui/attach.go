@@ -13,7 +13,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// attachBound is the most that may pass before a session begins.
+// attachBound is the longest time that preparing a session may take.
 const attachBound = 30 * time.Second
 
 type (
@@ -24,12 +24,12 @@ type (
 	}
 	detachMsg struct {
 		err    error
-		used   bool // somebody worked in the session and left it
+		used   bool // the user worked in the session and left it
 		output string
 	}
 )
 
-// attach hands the terminal to the box, once the box is known to take it.
+// attach asks the box for the command of a session. Its message then hands the terminal over.
 func (m *model) attach() tea.Cmd {
 	// The command outlives the question, so one context serves both; only the question has a bound.
 	ctx, cancel := context.WithCancelCause(m.ctx)
@@ -46,7 +46,7 @@ func (m *model) attach() tea.Cmd {
 	})
 }
 
-// errGivenUp ends an attach that the person did not wait for.
+// errGivenUp is the cause with which esc cancels an attach.
 var errGivenUp = errors.New("given up")
 
 func (m *model) attachNote() string { return "attaching to " + m.name() + "; esc gives up" }
@@ -68,7 +68,7 @@ func (m *model) attached(msg attachMsg) tea.Cmd {
 	})
 }
 
-// detached asks the box after a session, and shows the error of one that failed.
+// detached handles the end of a session: it asks the box for its state, and shows the error of a session that failed.
 func (m *model) detached(msg detachMsg) tea.Cmd {
 	var exit *exec.ExitError
 	if err := msg.err; err != nil && !msg.used {
@@ -83,7 +83,7 @@ func (m *model) detached(msg detachMsg) tea.Cmd {
 	return tea.Batch(m.pollNow(), tea.RequestWindowSize)
 }
 
-// whyNotAttach is why nobody can work in the box now, and what to do about it.
+// whyNotAttach returns why attach is refused now, and what to do about it; empty if it is not.
 func whyNotAttach(m *model) string {
 	switch st := m.status(); {
 	case m.attaching != nil:

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Leaving a shell whose last command failed is not a failed attach.
+// A session that ends with the status of its last command is not a failed attach.
 func TestLeftSession(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	err := exec.Command("sh", "-c", "exit 7").Run()
@@ -19,11 +19,11 @@ func TestLeftSession(t *testing.T) {
 	}
 	m.update(detachMsg{err: err})
 	if m.failure == nil {
-		t.Error("the failure of a session that ended at once is not shown")
+		t.Error("the error of a session that failed at once is not shown")
 	}
 }
 
-// While an attach is under way no key starts anything else, and esc gives it up.
+// While an attach is under way no key starts anything else, and esc cancels it.
 func TestAttachIsGivenUp(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.attach = func(ctx context.Context) (*exec.Cmd, error) {

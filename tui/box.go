@@ -13,24 +13,24 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// Box is what the dashboard asks of a box. All but Known may take long and end with their context; they may be called at
-// the same time.
+// Box is the box that the dashboard shows and changes. All methods but Known may take long and end with their context.
+// They may be called at the same time.
 type Box interface {
-	// Known reads the host's files: no child process, no waiting.
+	// Known reads the host's files. It starts no process and does not wait.
 	Known() Known
 	Status(ctx context.Context) (*ops.Status, error)
 	// Do runs an operation by its name.
 	Do(ctx context.Context, operation string, force bool, sink ops.Sink) error
-	// Doctor runs the checks and hands each over when it is done. Without a box they are those of create.
+	// Doctor runs the checks and calls a function with each. Without a box it runs the checks of create.
 	Doctor(ctx context.Context, each func(ops.Check)) error
 	Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error
 	// Open returns the address of a service of a running box: executor or dashboard.
 	Open(ctx context.Context, service string) (string, error)
-	// Attach returns the command that hands the terminal to the box, not started.
+	// Attach returns the command of a session in the box, not started.
 	Attach(ctx context.Context) (*exec.Cmd, error)
 }
 
-// Known is what the host's files say of the box.
+// Known holds what the host's files say about the box.
 type Known struct {
 	Err    error // the config cannot be read: the rest is empty
 	Name   string

@@ -25,15 +25,15 @@ func TestCanceledIsNotFailed(t *testing.T) {
 		}
 		settle(t, m)
 		if m.failure != nil || m.lastFailure != nil {
-			t.Errorf("away %v: a failure is shown", away)
+			t.Errorf("away %v: it is reported as a failure", away)
 		}
 		if s := screen(m); strings.Contains(s, "failed") || !strings.Contains(s, "create was canceled") {
-			t.Errorf("away %v: it is not shown as canceled:\n%s", away, s)
+			t.Errorf("away %v: the screen does not say that create was canceled:\n%s", away, s)
 		}
 		var out strings.Builder
 		m.reportUnread(&out)
 		if out.Len() != 0 {
-			t.Errorf("away %v: printed at exit: %q", away, out.String())
+			t.Errorf("away %v: quitting prints %q", away, out.String())
 		}
 	}
 }
@@ -45,28 +45,29 @@ func TestCanceledAndStuck(t *testing.T) {
 	o.apply(ops.Event{Kind: ops.Undone, Step: "vm", Title: "make the VM", Error: "it stays"})
 	o.finish(fault.New(fault.Interrupted, "create was interrupted"), noon)
 	if o.wasCanceled() || o.ending() != "failed" {
-		t.Error("it counts as canceled without a failure")
+		t.Error("it is reported as undone")
 	}
 }
 
-// After a failure nothing is shown as running, and the failed step says where it failed.
+// After a failure no step is shown as running, and the failed step names the phase that failed.
 func TestNothingRunsAfterAFailure(t *testing.T) {
 	m := on(noBox())
 	creating(9, errors.New("codex does not run"))(m)
 	m.op.grid["hermes"]["stage"] = protocol.Started
 	m.op.finish(m.op.err, noon)
 	if s := screen(m); strings.Contains(s, "▸") || !strings.Contains(s, "failed at codex smoke") {
-		t.Errorf("a step is still shown as running:\n%s", s)
+		t.Errorf("a step is shown as running:\n%s", s)
 	}
 }
 
+// r tries a failed operation again, and not one that is still running.
 func TestTryAgain(t *testing.T) {
 	f := noBox()
 	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
 	m := on(f)
 	press(m, "enter")
 	if press(m, "r"); !strings.Contains(m.note, "under way") {
-		t.Errorf("r while it runs: note %q", m.note)
+		t.Errorf("r shows %q while the operation runs", m.note)
 	}
 	settle(t, m)
 	m.op.grace = widget.Grace{}
@@ -78,7 +79,7 @@ func TestTryAgain(t *testing.T) {
 	settle(t, m)
 }
 
-// After a create that failed in the background, the first view says what the machine lacks.
+// After a create that failed in the background, the first view shows what this machine lacks.
 func TestChecksAfterAFailureElsewhere(t *testing.T) {
 	f := noBox()
 	end := held(f)
@@ -96,7 +97,7 @@ func TestChecksAfterAFailureElsewhere(t *testing.T) {
 	}
 }
 
-// A start installs nothing: the grid shows the health column alone.
+// A start installs nothing, so the grid shows only the health column.
 func TestColumns(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	o := &operation{verb: verbs()[1], begun: noon, feed: newFeed(mergeEvents)}
@@ -104,19 +105,19 @@ func TestColumns(t *testing.T) {
 	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "verify", Title: "check the box"}}})
 	o.apply(ops.Event{Kind: ops.Phase, Step: "verify", Component: "node", Phase: protocol.PhaseHealth, State: protocol.Healthy})
 	if s := screen(m); !strings.Contains(s, "software   health") || strings.Contains(s, "stage") {
-		t.Errorf("the grid shows more than the health column, or not that:\n%s", s)
+		t.Errorf("the health column is missing or not the only one:\n%s", s)
 	}
 }
 
 func TestSoFar(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 2900 * time.Millisecond: "2s", 12 * time.Second: "12s", 62 * time.Second: "1m02s"} {
 		if got := widget.SoFar(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
+			t.Errorf("SoFar(%v) = %q, want %q", d, got, want)
 		}
 	}
 }
 
-// The keys that an outcome names work at once, without closing it first.
+// The keys that an outcome names work while it is shown.
 func TestKeysOfTheOutcome(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
@@ -137,12 +138,12 @@ func TestWhyNotStart(t *testing.T) {
 	m := on(noBox())
 	press(m, "d")
 	if press(m, "s"); m.op != nil || !strings.Contains(m.note, "there is no box") || strings.Contains(screen(m), "s start") {
-		t.Errorf("s begins a start without a box, or the note is %q", m.note)
+		t.Errorf("s without a box: note %q, operation %v", m.note, m.op)
 	}
 }
 
-// Where nothing fails, doctor selects the first warning.
-func TestDoctorSelectsWhatWarns(t *testing.T) {
+// If no check fails, doctor selects the first warning.
+func TestDoctorSelectsFirstWarning(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.checks = healthyHost()
 	f.checks[7].Verdict, f.checks[7].Repair = ops.Warn, "look"
@@ -153,8 +154,8 @@ func TestDoctorSelectsWhatWarns(t *testing.T) {
 	}
 }
 
-// A component that has drifted may need a login too.
-func TestNextOfTheDrifted(t *testing.T) {
+// A login is suggested for a component that has also drifted.
+func TestNextSuggestsLoginOfDrifted(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {
 		st.Components[i].Drift = "version"
@@ -164,6 +165,7 @@ func TestNextOfTheDrifted(t *testing.T) {
 	}
 }
 
+// If a running box does not answer, the first suggestion is to find out why.
 func TestNextWhenNobodyAnswers(t *testing.T) {
 	m := on(withStatus(off("running")))
 	m.failed = errors.New("limactl list: no answer in 5s")
@@ -172,9 +174,9 @@ func TestNextWhenNobodyAnswers(t *testing.T) {
 	}
 }
 
-// A step that was canceled has not failed, and neither has its column of the grid. The same holds for a step that was
-// stopped because another one failed.
-func TestCanceledUploadHasNotFailed(t *testing.T) {
+// A canceled step is not shown as failed, and neither is its column of the grid. The same holds for a step that was
+// stopped because another step failed.
+func TestCanceledUploadIsNotFailed(t *testing.T) {
 	for name, c := range map[string]struct {
 		canceled bool
 		err      string

@@ -5,7 +5,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// causes are the lines above the panels that say what is not as it should be.
+// causes returns the lines above the panels that say what is wrong.
 func (s *state) causes(p page, w int) (out []string) {
 	st := s.status()
 	add := func(text string) {
@@ -34,7 +34,7 @@ func (s *state) causes(p page, w int) (out []string) {
 	} else if u := s.cutOff(); u != nil && s.own == nil {
 		add(u.String())
 	}
-	if st.Cause == "" { // else it tells of the ports too
+	if st.Cause == "" { // a cause mentions the ports too
 		for _, port := range st.PortProblems() {
 			add(port.Problem())
 		}

@@ -12,16 +12,16 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// checks are those of doctor, as they are made.
+// checks holds the results of the checks that doctor or create runs, and the selected one.
 type checks struct {
 	all    []ops.Check
-	now    string // the check that is being made
+	now    string // the title of the check that is running
 	list   widget.List
 	feed   *feed[ops.Check]
 	cancel context.CancelFunc
 }
 
-// begin runs the checks; results of an earlier run are dropped.
+// begin runs the checks and drops the results of an earlier run.
 func (c *checks) begin(w *worker) tea.Cmd {
 	c.end()
 	ctx, cancel := context.WithCancel(w.ctx)
@@ -35,7 +35,7 @@ func (c *checks) begin(w *worker) tea.Cmd {
 		func() tea.Msg { return f.next(ctx) })
 }
 
-// end stops the checks that are under way.
+// end stops the running checks.
 func (c *checks) end() {
 	if c.cancel != nil {
 		c.cancel()
@@ -45,10 +45,10 @@ func (c *checks) end() {
 
 func (c *checks) working() bool { return c.feed != nil }
 
-// begun tells whether there are checks, or will be.
+// begun reports whether checks are running or have results.
 func (c *checks) begun() bool { return c.working() || len(c.all) > 0 }
 
-// take takes in checks that were made.
+// take adds the results of a batch.
 func (c *checks) take(w *worker, b batch[ops.Check]) tea.Cmd {
 	if c.feed == nil || c.feed != b.from {
 		return nil
@@ -63,13 +63,13 @@ func (c *checks) take(w *worker, b batch[ops.Check]) tea.Cmd {
 		return func() tea.Msg { return f.next(w.ctx) }
 	}
 	c.end()
-	if i := worst(c.all); c.list.At == 0 && i > 0 { // a selection that the person has made stays
+	if i := worst(c.all); c.list.At == 0 && i > 0 { // keep a selection that the user has made
 		c.list.Move(i, len(c.all))
 	}
 	return nil
 }
 
-// title is how far the checks are and what they have found so far.
+// title returns how many checks are done, the running one, and the failures and warnings so far.
 func (c *checks) title(p page) (title string) {
 	if c.working() {
 		now := ""
@@ -104,10 +104,10 @@ func (c *checks) count(v ops.Verdict) (n int) {
 	return n
 }
 
-// bad tells whether something failed or could not be checked.
+// bad reports whether a check failed or could not be made.
 func (c *checks) bad() bool { return c.count(ops.Fail)+c.count(ops.Unknown) > 0 }
 
-// worst is the first check to look at: one that failed or is unknown, else one that warns; -1 if all is well.
+// worst returns the index of the first check that failed or is unknown, else of the first that warns, else -1.
 func worst(all []ops.Check) int {
 	i := slices.IndexFunc(all, func(c ops.Check) bool { return c.Verdict == ops.Fail || c.Verdict == ops.Unknown })
 	if i >= 0 {
@@ -116,7 +116,7 @@ func worst(all []ops.Check) int {
 	return slices.IndexFunc(all, func(c ops.Check) bool { return c.Verdict == ops.Warn })
 }
 
-// selected is the check that is marked; false if there is none.
+// selected returns the selected check, or false if there is none.
 func (c *checks) selected() (ops.Check, bool) {
 	if c.list.At < len(c.all) {
 		return c.all[c.list.At], true
@@ -124,7 +124,7 @@ func (c *checks) selected() (ops.Check, bool) {
 	return ops.Check{}, false
 }
 
-// pick selects the check under the pointer.
+// pick selects the check on line y.
 func (c *checks) pick(y int) {
 	if row := c.list.Top + y - 2; y >= 2 && row < len(c.all) {
 		c.list.At = row
@@ -137,7 +137,7 @@ func checkLine(p page, c ops.Check, w int) string {
 	return widget.Fit(widget.Fit(p.verdict(c.Verdict), 11)+widget.Fit(c.Title, min(25, max(0, w-11)))+p.Dim.Render(evidence), w)
 }
 
-// repairLines draw the repair of a check.
+// repairLines draws the repair of a check.
 func repairLines(p page, repair string, w int) (out []string) {
 	if repair == "" {
 		return nil
@@ -152,7 +152,7 @@ func repairLines(p page, repair string, w int) (out []string) {
 	return out
 }
 
-// titles draw the names of the checks that passed, in lines of w cells, no name broken.
+// titles draws the names of the checks that passed, in lines of w cells. It breaks no name.
 func (c *checks) titles(p page, w int) (lines []string) {
 	text := ""
 	for _, check := range c.all {

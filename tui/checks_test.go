@@ -7,27 +7,27 @@ import (
 	"hermes-box/ops"
 )
 
-// Some checks take half a minute: the title names the one that is running, which counts only when it is done.
-func TestDoctorNamesWhatItLooksAt(t *testing.T) {
+// The title names the check that is running, since some take half a minute. A check is counted once it is done.
+func TestDoctorNamesTheRunningCheck(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil)
-	tell := func(all ...ops.Check) { m.update(batch[ops.Check]{from: m.doctor.checks.feed, items: all}) }
-	looking := ops.Check{ID: "egress", Title: "egress of the box", Verdict: ops.Looking}
-	made := looking
-	made.Verdict = ops.Pass
-	tell(looking)
+	receive := func(all ...ops.Check) { m.update(batch[ops.Check]{from: m.doctor.checks.feed, items: all}) }
+	running := ops.Check{ID: "egress", Title: "egress of the box", Verdict: ops.Looking}
+	passed := running
+	passed.Verdict = ops.Pass
+	receive(running)
 	if s := screen(m); !strings.Contains(s, "0 checks done, checking egress of the box") {
 		t.Error(s)
 	}
-	tell(made)
+	receive(passed)
 	if s := screen(m); !strings.Contains(s, "1 check done") || len(m.doctor.checks.all) != 1 {
 		t.Error(s)
 	}
 }
 
-// The palette lists what can be done now first, unless something else is named in full.
-func TestPaletteHasFirstWhatCanBeDone(t *testing.T) {
-	first := func(m *model, open string, query string) string {
+// The palette lists available actions first, unless the query is the full name of another one.
+func TestPaletteListsAvailableFirst(t *testing.T) {
+	first := func(m *model, open, query string) string {
 		press(m, open)
 		for _, r := range query {
 			press(m, string(r))
@@ -44,8 +44,8 @@ func TestPaletteHasFirstWhatCanBeDone(t *testing.T) {
 	}
 }
 
-// While the checks run, the title counts the failures so far, not only the warnings.
-func TestDoctorCountsFailuresWhileItWorks(t *testing.T) {
+// While the checks run, the title counts the failures and the warnings so far.
+func TestDoctorCountsFailuresWhileRunning(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil)
 	m.update(batch[ops.Check]{from: m.doctor.checks.feed, items: lackingHost()})

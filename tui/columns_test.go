@@ -21,7 +21,7 @@ func TestPhaseWithoutAColumn(t *testing.T) {
 	}
 }
 
-// A step fills the column of its Phase whatever its id is, and a plan that installs software shows all columns.
+// A step fills the column of its Phase, whatever its ID is. A plan that installs software shows all columns.
 func TestGridFollowsStepInfo(t *testing.T) {
 	o := &operation{}
 	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{

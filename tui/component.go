@@ -13,7 +13,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// probes tell how the health of a component is found out.
+// probes says how the health of each component is found out.
 var probes = map[string]string{
 	"node":     "node --version",
 	"uv":       "uv --version",
@@ -23,15 +23,15 @@ var probes = map[string]string{
 	"executor": "executor.service and GET /api/health",
 }
 
-// hasDrifted tells whether something else is applied than the lock says.
+// hasDrifted reports whether the applied release differs from the lock.
 func hasDrifted(c ops.ComponentStatus) bool {
 	return c.Drift != "" || c.Desired != "" && c.Applied != "" && c.Desired != c.Applied
 }
 
-// lastState is the last state of a component that the box itself reported, whether or not it has drifted.
+// lastState returns the last state of a component that the box reported, whether or not the component has drifted.
 func lastState(c ops.ComponentStatus) string { return or(c.Last, c.State) }
 
-// driftReason is why a component has drifted, in words; empty where the versions say it.
+// driftReason returns in words why a component has drifted; empty where the versions say it.
 func driftReason(c ops.ComponentStatus) string {
 	if strings.Contains(c.Drift, " ") {
 		return c.Drift
@@ -39,7 +39,7 @@ func driftReason(c ops.ComponentStatus) string {
 	return ""
 }
 
-// versions is what is applied, and after the sign of drift what the lock says instead.
+// versions returns the applied version, and if the component has drifted the locked one.
 func versions(c ops.ComponentStatus) string {
 	switch {
 	case c.Applied == "":
@@ -52,7 +52,7 @@ func versions(c ops.ComponentStatus) string {
 	return c.Applied
 }
 
-// remark is a few words on a component: what the box says of it, or how long its service has been up.
+// remark returns the detail that the box reports for a component, or how long its service has been up.
 func remark(c ops.ComponentStatus) string {
 	if c.Detail != "" {
 		return widget.Clean(c.Detail)
@@ -63,7 +63,7 @@ func remark(c ops.ComponentStatus) string {
 	return ""
 }
 
-// product is how a component is called in a sentence.
+// product returns the name of a component for a sentence.
 func product(name string) string {
 	switch name {
 	case "claude", "codex", "hermes", "executor":
@@ -72,7 +72,7 @@ func product(name string) string {
 	return name
 }
 
-// drawComponent draws the state of a component; drift is a second fact beside it.
+// drawComponent draws the state of a component, and beside it whether it has drifted.
 func drawComponent(p page, s *state, c ops.ComponentStatus) string {
 	sg, dim := s.componentSign(c)
 	if dim {
@@ -81,7 +81,7 @@ func drawComponent(p page, s *state, c ops.ComponentStatus) string {
 	return p.Sign(sg)
 }
 
-// aboutComponent returns what is known of a component, a fact a line; digest writes a digest.
+// aboutComponent returns all that is known about a component, one fact a line. digest formats a digest.
 func aboutComponent(p page, s *state, c ops.ComponentStatus, w int, digest func(string) string) []string {
 	st := s.status()
 	var out []string
@@ -151,7 +151,7 @@ func aboutComponent(p page, s *state, c ops.ComponentStatus, w int, digest func(
 	return out
 }
 
-// cost says what an update of a component takes.
+// cost returns how much an update of a component downloads.
 func (s *state) cost(c ops.ComponentStatus) string {
 	text := "the lock says " + or(c.Desired, "none")
 	if why := driftReason(c); why != "" {
@@ -163,7 +163,7 @@ func (s *state) cost(c ops.ComponentStatus) string {
 	return text
 }
 
-// fromTo is which lines are shown of how many.
+// fromTo says which lines are shown, out of how many.
 func fromTo(from, to, all int) string { return fmt.Sprintf("%d to %d of %d", min(from+1, to), to, all) }
 
 func or(s, other string) string {

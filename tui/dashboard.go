@@ -12,7 +12,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// dashboard is the first view: the box, its components, what to do next.
+// dashboard is the main view: the box, its components and suggestions.
 type dashboard struct {
 	list widget.List // of the components
 }
@@ -23,14 +23,14 @@ const (
 	sideWidth = 76
 )
 
-// dashboardRoom is what the dashboard draws besides the state of the box.
+// dashboardRoom holds the lines that the dashboard draws besides the state of the box.
 type dashboardRoom struct {
-	causes []string // what is not as it should be
+	causes []string // what is wrong
 	next   []string // what to do next
 	keys   []string // what can be pressed, for a large terminal
 }
 
-// view is exactly h lines of w cells.
+// view draws exactly h lines of w cells.
 func (d *dashboard) view(p page, s *state, r dashboardRoom, w, h int) []string {
 	all := s.components()
 	out := r.causes
@@ -54,7 +54,7 @@ func (d *dashboard) view(p page, s *state, r dashboardRoom, w, h int) []string {
 	}
 	if room := h - len(out); room >= 5 && framed && len(all) > 0 {
 		title, lines := d.preview(p, s, w-4)
-		low := max(len(lines), 9) + border // mostly the same, so that nothing jumps when the selection moves
+		low := max(len(lines), 9) + border // the same for most components, so that nothing jumps when the selection moves
 		if room < low+border+8 {
 			low = room
 		}
@@ -69,7 +69,7 @@ func (d *dashboard) view(p page, s *state, r dashboardRoom, w, h int) []string {
 	return out[:h]
 }
 
-// rows is the table of components in h lines.
+// rows draws the table of components in h lines.
 func (d *dashboard) rows(p page, s *state, w, h int) []string {
 	all := s.components()
 	if len(all) == 0 {
@@ -98,7 +98,7 @@ func (d *dashboard) rows(p page, s *state, w, h int) []string {
 		if remarkW > 0 {
 			text := remark(c)
 			if ansi.StringWidth(text) >= remarkW {
-				text = "" // cut off it says nothing
+				text = "" // too little room for it to be of use
 			}
 			line += p.Dim.Render(widget.Fit(text, remarkW))
 		}
@@ -107,7 +107,7 @@ func (d *dashboard) rows(p page, s *state, w, h int) []string {
 	return out
 }
 
-// selected is the component that is marked; false if there is none.
+// selected returns the selected component, or false if there is none.
 func (d *dashboard) selected(s *state) (ops.ComponentStatus, bool) {
 	all := s.components()
 	if i := d.list.At; i >= 0 && i < len(all) {
@@ -118,7 +118,7 @@ func (d *dashboard) selected(s *state) (ops.ComponentStatus, bool) {
 
 func (m *model) selected() (ops.ComponentStatus, bool) { return m.dashboard.selected(&m.state) }
 
-// preview is the beginning of the details of the selected component.
+// preview returns the beginning of the details of the selected component.
 func (d *dashboard) preview(p page, s *state, w int) (title string, lines []string) {
 	c, ok := d.selected(s)
 	if !ok {
@@ -127,7 +127,7 @@ func (d *dashboard) preview(p page, s *state, w int) (title string, lines []stri
 	return c.Name, aboutComponent(p, s, c, w, short)
 }
 
-// pick selects the component under the pointer; causes is how many lines are above the panels.
+// pick selects the component at x, y. causes is the number of lines above the panels.
 func (d *dashboard) pick(s *state, causes, w, x, y int) {
 	first := 2 + causes // below the header and the upper edge of the panel
 	if w >= sideWidth && x < boxWidth {
@@ -149,7 +149,7 @@ func boxTitle(p page, s *state) string {
 	return title
 }
 
-// gauges are the panel of the box.
+// gauges draws the panel of the box.
 func gauges(p page, s *state, w int) []string {
 	st := s.status()
 	ports := widget.Fit("ports", 6) + ports(p, st)
@@ -203,7 +203,7 @@ func clock(p page, s *state) string {
 	return "in step"
 }
 
-// ports are those of this machine, each with a sign of whether it leads into the box.
+// ports lists the ports of this machine, each with a sign that says whether it leads into the box.
 func ports(p page, st *ops.Status) string {
 	mark := func(service string) string {
 		for _, port := range st.Forwards {
@@ -220,7 +220,7 @@ func ports(p page, st *ops.Status) string {
 	return fmt.Sprintf("%d%s %d%s", st.Ports.Executor, mark("executor"), st.Ports.Dashboard, mark("dashboard"))
 }
 
-// usageLine is the panel of the box in one line.
+// usageLine draws the panel of the box in one line.
 func usageLine(p page, s *state, w int) string {
 	st := s.status()
 	g := st.Guest

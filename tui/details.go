@@ -24,7 +24,7 @@ func (m *model) openDetails() tea.Cmd {
 	return m.logs.open(m.worker, c.Name)
 }
 
-// logLinesOf are the last lines of the log of a component, if it is open.
+// logLinesOf returns the last lines of the log of a component, if that log is open.
 func (m *model) logLinesOf(c ops.ComponentStatus, w int) []string {
 	if !isGuestLog(c.Name) || m.logs.source != c.Name {
 		return nil
@@ -32,7 +32,7 @@ func (m *model) logLinesOf(c ops.ComponentStatus, w int) []string {
 	return widget.Last(m.logs.draw(w), m.h)
 }
 
-// view is all that is known of a component, and the end of its log: exactly h lines of w cells.
+// view draws all that is known about a component, and the end of its log: exactly h lines of w cells.
 func (d *details) view(p page, s *state, c ops.ComponentStatus, log []string, w, h int) []string {
 	if c.Name == "" {
 		return p.Panel(p.Title.Render("details"), w, h, []string{"Nothing is known of the components yet."})

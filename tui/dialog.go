@@ -6,14 +6,14 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// question is a dialog and what is done when it is agreed to.
+// question is a dialog and the action that yes starts.
 type question struct {
 	widget.Dialog
 	yes            func(m *model) tea.Cmd
 	aboutOperation bool // it closes when the operation ends
 }
 
-// confirm is a question that y answers.
+// confirm returns a question that is answered with y or n.
 func confirm(title, text string) *question {
 	return &question{Dialog: widget.Dialog{Title: title, Text: text, Yes: "yes", No: "no"}}
 }

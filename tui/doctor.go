@@ -21,12 +21,12 @@ func (m *model) openDoctor() tea.Cmd {
 	return m.doctor.checks.begin(m.worker)
 }
 
-// view lists the checks, and below them all that is known of the selected one: exactly h lines of w cells.
+// view lists the checks, and below them all that is known about the selected one: exactly h lines of w cells.
 func (d *doctor) view(p page, w, h int) []string {
 	c := &d.checks
 	title := p.Title.Render("doctor") + c.title(p)
 	about := d.about(p, w-4)
-	below := min(max(len(about)+2, 6), h/2) // mostly the same, so that nothing jumps when the selection moves
+	below := min(max(len(about)+2, 6), h/2) // the same for most checks, so that nothing jumps when the selection moves
 	top := h - below
 	from, to := c.list.Window(len(c.all), top-2)
 	if more := len(c.all) - to; more > 0 {
@@ -47,7 +47,7 @@ func (d *doctor) view(p page, w, h int) []string {
 	return append(p.Focused().Panel(title, w, top, lines), p.Panel(p.Title.Render(name), w, below, about)...)
 }
 
-// about is all that is known of the selected check.
+// about returns all that is known about the selected check.
 func (d *doctor) about(p page, w int) []string {
 	check, ok := d.checks.selected()
 	if !ok {

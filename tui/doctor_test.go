@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Doctor selects the first check that fails, unless the person has selected another.
-func TestDoctorSelectsWhatFails(t *testing.T) {
+// Doctor selects the first check that fails, unless the user has selected another.
+func TestDoctorSelectsFirstFailure(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.checks = lackingHost()
 	m := on(f)
@@ -18,12 +18,12 @@ func TestDoctorSelectsWhatFails(t *testing.T) {
 	at := m.doctor.checks.list.At
 	drain(m, press(m, "r"))
 	if m.doctor.checks.list.At != at {
-		t.Errorf("the selection moved from %d to %d", at, m.doctor.checks.list.At)
+		t.Errorf("the selection has moved from %d to %d", at, m.doctor.checks.list.At)
 	}
 }
 
 // Doctor runs the checks each time it is opened.
-func TestDoctorLooksEachTime(t *testing.T) {
+func TestDoctorRunsEachTime(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
 	drain(m, press(m, "d"))

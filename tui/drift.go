@@ -40,7 +40,7 @@ func driftRows(s *state) (rows []driftRow) {
 	return rows
 }
 
-// view is exactly h lines of w cells.
+// view draws exactly h lines of w cells.
 func (d *drift) view(p page, s *state, w, h int) []string {
 	st := s.status()
 	rows := driftRows(s)
@@ -78,7 +78,7 @@ func (d *drift) view(p page, s *state, w, h int) []string {
 	return p.scrolled(&d.scroll, title, w, h, out)
 }
 
-// remedy is what removes the drift of a component, and what that costs.
+// remedy returns what removes the drift of a component, and how much that downloads.
 func (s *state) remedy(c ops.ComponentStatus) string {
 	d := s.desired(c.Name)
 	if d == nil {
@@ -94,7 +94,7 @@ func downloadSize(all []lock.Artifact) (total int64) {
 	return total
 }
 
-// short cuts a digest to what a person compares.
+// short cuts a digest to the part that people compare.
 func short(s string) string {
 	if kind, hex, ok := strings.Cut(s, ":"); ok && len(hex) > 12 {
 		return kind + ":" + hex[:12]

@@ -7,11 +7,11 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// failure is an error on top of everything until it has been read.
+// failure is an error that is shown on top of the view until the user closes it.
 type failure struct {
 	err    error
-	what   string // what was tried
-	output string // of what failed
+	what   string // the action that failed
+	output string // of the command that failed
 	scroll widget.Scroll
 	grace  widget.Grace
 }
@@ -52,7 +52,7 @@ func (m *model) failureKey(name string) tea.Cmd {
 	return nil
 }
 
-// useful is what is worth copying: the hint, else the error.
+// useful returns the text to copy: the hint, else the error.
 func (f *failure) useful() string { return or(fault.HintOf(f.err), f.err.Error()) }
 
 // view draws the inside of the overlay: w cells, at most h lines.

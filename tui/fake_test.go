@@ -22,7 +22,7 @@ var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 func init() { time.Local = time.UTC }
 
-// fake is a box that does what a test says, and records what it was asked.
+// fake is a Box for tests: it returns what its fields say, and records the calls.
 type fake struct {
 	known  Known
 	status func(context.Context) (*ops.Status, error)
@@ -138,7 +138,7 @@ func runningStatus() *ops.Status {
 	return st
 }
 
-// off returns the status of the same box when it is off, as last seen three hours ago.
+// off returns the status of the same box in that state, not live: it was last seen three hours ago.
 func off(state string) *ops.Status {
 	st := runningStatus()
 	seen := noon.Add(-3 * time.Hour)
@@ -153,11 +153,13 @@ func off(state string) *ops.Status {
 	return st
 }
 
+// withStatus returns a box that exists and has this status.
 func withStatus(st *ops.Status) *fake {
 	return &fake{known: Known{Name: "main", Config: "/srv/box/hermes-box.yaml", Exists: true, Ready: true, Lock: desired(),
 		Machine: "4 CPUs, 8GiB of memory, a root disk of up to 30GiB and a data disk of up to 50GiB", Status: st}}
 }
 
+// noBox returns a box that was not created yet, on a machine that has all it needs.
 func noBox() *fake {
 	f := withStatus(&ops.Status{Box: "main", State: "absent", Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}})
 	f.known.Exists, f.known.Ready = false, false
@@ -165,6 +167,7 @@ func noBox() *fake {
 	return f
 }
 
+// healthyHost returns the checks of create, all passed.
 func healthyHost() []ops.Check {
 	var all []ops.Check
 	for _, c := range [][3]string{
@@ -178,7 +181,7 @@ func healthyHost() []ops.Check {
 	return all
 }
 
-// testModel returns a dashboard of a fake.
+// testModel returns a dashboard of f at a size, with the clock at noon and without timers.
 func testModel(f *fake, w, h int) *model {
 	m := newModel(context.Background(), f)
 	m.now = func() time.Time { return noon }
@@ -188,7 +191,7 @@ func testModel(f *fake, w, h int) *model {
 	return m
 }
 
-// drain runs a command and all commands that follow from it.
+// drain runs a command, then the commands that Update returns for its messages, until there are none.
 func drain(m *model, cmd tea.Cmd) {
 	for todo := []tea.Cmd{cmd}; len(todo) > 0; todo = todo[1:] {
 		if todo[0] == nil {
@@ -203,7 +206,7 @@ func drain(m *model, cmd tea.Cmd) {
 	}
 }
 
-// press types keys.
+// press types keys and returns the command of the last one.
 func press(m *model, keys ...string) tea.Cmd {
 	var last tea.Cmd
 	for _, k := range keys {
@@ -212,6 +215,7 @@ func press(m *model, keys ...string) tea.Cmd {
 	return last
 }
 
+// key returns the message of a key that is named as in the bindings.
 func key(name string) tea.KeyPressMsg {
 	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
 		"left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd}
@@ -224,13 +228,15 @@ func key(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
+// sized returns the message that the terminal has another size.
 func sized(w, h int) tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
 
-// on returns a dashboard of a box that has answered once.
+// on returns a dashboard of f, which has answered once, at 80x24.
 func on(f *fake) *model {
 	m := testModel(f, 80, 24)
 	drain(m, tea.Batch(m.readFiles(), m.ask()))
 	return m
 }
 
+// screen returns the frame without colours.
 func screen(m *model) string { return ansi.Strip(m.frame()) }

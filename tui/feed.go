@@ -9,8 +9,8 @@ import (
 // feedPace is the shortest time between two batches of a feed: about thirty a second.
 const feedPace = 33 * time.Millisecond
 
-// feed carries what a goroutine produces into Update, in batches, so that keys are never delayed by a flood of events. Its
-// producer never waits.
+// feed carries items from a goroutine to Update, in batches, so that a flood of events does not delay keys. push never
+// waits.
 type feed[T any] struct {
 	merge func(queued []T, next T) []T // nil: append
 
@@ -59,7 +59,7 @@ func (f *feed[T]) divert(to func(T)) {
 	f.queued, f.direct = nil, to
 }
 
-// end closes the feed with the outcome of what produced it.
+// end closes the feed with the error of its producer, or nil.
 func (f *feed[T]) end(err error) {
 	f.mu.Lock()
 	f.ended, f.err = true, err

@@ -9,6 +9,7 @@ import (
 	"hermes-box/ops"
 )
 
+// A feed delivers all items in order, in no more than one batch per feedPace.
 func TestFeedPaces(t *testing.T) {
 	f := newFeed[int](nil)
 	ctx := t.Context()
@@ -24,13 +25,13 @@ func TestFeedPaces(t *testing.T) {
 		batches++
 		for _, v := range b.items {
 			if v != n {
-				t.Fatalf("%d comes after %d", v, n-1)
+				t.Fatalf("%d comes after %d", v, n-1) // out of order
 			}
 			n++
 		}
 		if b.ended {
 			if n != 10_000 || b.err == nil {
-				t.Errorf("%d of 10000, %v", n, b.err)
+				t.Errorf("%d of 10000 items, error %v", n, b.err)
 			}
 			break
 		}
@@ -40,6 +41,7 @@ func TestFeedPaces(t *testing.T) {
 	}
 }
 
+// Of successive byte counts of a step only the newest is kept, and none is moved past the end of its step.
 func TestMergeEvents(t *testing.T) {
 	var q []ops.Event
 	for i := range 1000 {
@@ -47,25 +49,26 @@ func TestMergeEvents(t *testing.T) {
 		q = mergeEvents(q, ops.Event{Kind: ops.Bytes, Step: "image", Done: int64(i)})
 	}
 	if len(q) != 2 || q[0].Done != 999 {
-		t.Errorf("%d events are left of 2000", len(q))
+		t.Errorf("%d of 2000 events are kept, want 2", len(q))
 	}
 	q = mergeEvents(q, ops.Event{Kind: ops.Done, Step: "fetch"})
 	q = mergeEvents(q, ops.Event{Kind: ops.Bytes, Step: "fetch", Done: 5})
 	if len(q) != 4 || q[2].Kind != ops.Done {
-		t.Errorf("bytes overtake the end of a step: %v", q)
+		t.Errorf("bytes are moved past the end of the step: %v", q)
 	}
 }
 
-// A log that nobody takes lines from, as during an attach, keeps only its newest lines.
-func TestLogThatNobodyTakesInHasAnEnd(t *testing.T) {
+// The queue of a log that is not drawn, as during an attach, keeps only the newest lines.
+func TestLogQueueIsBounded(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.openLogs("hermes")
-	const all = 10 * logLines
-	for i := range all {
+	const n = 10 * logLines
+	for i := range n {
 		m.logs.feed.push(fmt.Sprint("line ", i))
 	}
 	b := m.logs.feed.next(t.Context())
-	if n := len(b.items); n < logLines || n > 2*logLines || b.items[n-1] != fmt.Sprint("line ", all-1) || b.items[n-logLines] != fmt.Sprint("line ", all-logLines) {
-		t.Errorf("%d lines are kept, the last is %s", n, b.items[n-1])
+	if kept := len(b.items); kept < logLines || kept > 2*logLines ||
+		b.items[kept-1] != fmt.Sprint("line ", n-1) || b.items[kept-logLines] != fmt.Sprint("line ", n-logLines) {
+		t.Errorf("%d lines are kept, the last is %s", kept, b.items[kept-1])
 	}
 }

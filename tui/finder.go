@@ -13,8 +13,8 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// finder lists what can be done and does what is chosen. As help it begins with all keys of this place; as palette it
-// has every action, for those who know what they want but not its key. Typing narrows both.
+// finder lists actions and runs the chosen one. As help it begins with the keys of this place. As palette it lists every
+// action, for those who do not know its key. Typing narrows both.
 type finder struct {
 	palette bool
 	query   widget.Line
@@ -24,7 +24,7 @@ type finder struct {
 // offer is a binding as the finder lists it.
 type offer struct {
 	binding
-	why  string // why it cannot be done now; empty: it can
+	why  string // why it is refused now; empty if it is not
 	here bool   // it works in this place
 }
 
@@ -33,7 +33,7 @@ func (m *model) openFinder(palette bool) tea.Cmd {
 	return nil
 }
 
-// offers returns what a finder can list, in order: what works in this place, then what moves in it, then the rest.
+// offers returns all bindings in the order of the finder: those of this place, those that move in it, then the rest.
 func (m *model) offers() []offer {
 	var here, moves, rest []offer
 	at := m.place()
@@ -53,7 +53,7 @@ func (m *model) offers() []offer {
 	return slices.Concat(here, moves, rest)
 }
 
-// whyElsewhere is why a binding of another place cannot be pressed here.
+// whyElsewhere returns why a binding of another place is refused here; empty if it is not.
 func (m *model) whyElsewhere(b binding) string {
 	switch why := b.reason(m); {
 	case !m.hasBox() && b.in&onFirst == 0:
@@ -71,7 +71,7 @@ func (m *model) whyElsewhere(b binding) string {
 	return "not here"
 }
 
-// finderKey gives a key to the finder and does what it has chosen.
+// finderKey handles a key while the finder is open, and runs the action that it chooses.
 func (m *model) finderKey(k tea.KeyPressMsg) tea.Cmd {
 	chosen, closed := m.finder.key(k, m.offers())
 	if closed {
@@ -105,10 +105,10 @@ func (f *finder) found(all []offer) []offer {
 	return hits
 }
 
-// score is how well an offer matches the query; false if it does not.
+// score returns how well an offer matches the query, or false if it does not.
 func (f *finder) score(o offer) (best int, ok bool) {
 	query := strings.ToLower(f.query.Text)
-	if at := strings.Index(strings.ToLower(o.effect), query); at >= 0 { // only as one piece: letters strewn over a sentence say nothing
+	if at := strings.Index(strings.ToLower(o.effect), query); at >= 0 { // only the whole query: letters scattered over a sentence are no match
 		best, ok = -at, true
 	}
 	if strings.Contains(o.label, query) {
@@ -120,7 +120,7 @@ func (f *finder) score(o offer) (best int, ok bool) {
 			if strings.HasPrefix(strings.ToLower(text), query) {
 				score += 100
 				if text == o.label {
-					score += 100 // its name, not another word for it
+					score += 100 // its name, not a synonym
 				}
 			}
 			if !ok || score > best {
@@ -131,13 +131,13 @@ func (f *finder) score(o offer) (best int, ok bool) {
 	if slices.Contains(o.keys, f.query.Text) && !f.palette { // the key itself
 		best, ok = best+300, true
 	}
-	if o.why != "" { // what can be done now comes first, unless the other is named in full
+	if o.why != "" { // available actions come first, unless the query is the full name of another one
 		best -= 150
 	}
 	return best, ok
 }
 
-// key takes a key; it returns the offer that was chosen, and whether the finder closes.
+// key handles a key. It returns the offer that was chosen, if any, and whether the finder closes.
 func (f *finder) key(k tea.KeyPressMsg, offers []offer) (chosen *offer, closed bool) {
 	all := f.found(offers)
 	switch name := k.String(); name {
@@ -175,7 +175,7 @@ func (f *finder) add(text string) {
 	f.list = widget.List{}
 }
 
-// keyLine draws a binding: its keys in a column of w cells, its label, and what it does or why it cannot be done.
+// keyLine draws a binding: its keys in a column of w cells, its label, and its effect or why it is refused.
 func (p page) keyLine(keys string, w int, b binding, why string) string {
 	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 19)
 	if why != "" {
@@ -184,7 +184,7 @@ func (p page) keyLine(keys string, w int, b binding, why string) string {
 	return p.Key.Render(keys) + label + p.Dim.Render(b.effect)
 }
 
-// shownKeys are the keys of a binding: the first, and the second where both are short.
+// shownKeys returns the keys of a binding to show: the first, and the second where both are short.
 func shownKeys(b binding) string {
 	if len(b.keys) > 1 && len(b.keys[0])+len(b.keys[1]) <= 8 {
 		return shown(b.keys[0]) + " " + shown(b.keys[1])
@@ -212,7 +212,7 @@ func (f *finder) view(p page, offers []offer, w, h int) []string {
 			keysW = max(keysW, ansi.StringWidth(shownKeys(o.binding))+2)
 		}
 	}
-	const below = 3 // the effect of the marked one, in full
+	const below = 3 // for the whole effect of the selected action
 	from, to := f.list.Window(len(all), max(1, h-1-below))
 	for i := from; i < to; i++ {
 		mark := "  "
@@ -236,14 +236,14 @@ func (f *finder) view(p page, offers []offer, w, h int) []string {
 	return append(out, widget.Wrap(widget.Clean(about), w)...)
 }
 
-// instead says what to do where this version has no action, by the words that people search for.
+// instead says what to do where this version has no such action, by the words that people search for.
 var instead = []struct{ words, text string }{
 	{"upgrade update rollback rebuild", "Not part of this version: drift (v) shows what the lock changes."},
 	{"backup restore snapshot export", "Backups are not part of this version. This copies your work out of the box: " +
 		"hermes-box exec -- tar -cz -C /workspace . > workspace.tgz"},
 }
 
-// nothing is what to say where nothing matches the query.
+// nothing returns the text for a query without matches.
 func (f *finder) nothing(p page, w int) []string {
 	query := strings.ToLower(strings.TrimSpace(f.query.Text))
 	for _, i := range instead {

@@ -8,7 +8,7 @@ import (
 	"hermes-box/ops"
 )
 
-// The palette knows the words that people try, or says what to do instead.
+// The palette finds actions by synonyms, and says what to do instead where this version has no such action.
 func TestPaletteSynonyms(t *testing.T) {
 	for query, want := range map[string]string{
 		"restart": "▸ R ", "reboot": "▸ R ", "shutdown": "▸ S ", "delete": "▸ X ", "ssh": "▸ a ", "login": "▸ w ",
@@ -23,7 +23,7 @@ func TestPaletteSynonyms(t *testing.T) {
 	}
 }
 
-// Every operation that can be run is offered, with or without a key.
+// Every runnable operation is offered, with or without a key.
 func TestEveryOperationIsOffered(t *testing.T) {
 	for _, o := range ops.Operations() {
 		offered := slices.ContainsFunc(bindings(), func(b binding) bool { return b.id == o.Name })
@@ -33,7 +33,7 @@ func TestEveryOperationIsOffered(t *testing.T) {
 	}
 }
 
-// A key that does nothing says which one may have been meant.
+// A key that does nothing here suggests the one that may have been meant.
 func TestDidYouMeanTheKey(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	for key, want := range map[string]string{"D": "did you mean d doctor?", "x": "cancel: not in this view", "Q": "did you mean q quit?", "§": "? lists the keys"} {

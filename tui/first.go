@@ -8,10 +8,10 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// first is the view where there is no box yet.
+// first is the view that is shown while there is no box.
 type first struct{ checks checks }
 
-// firstChecks checks what this machine lacks for a box.
+// firstChecks checks whether this machine has what a box needs.
 func (m *model) firstChecks() tea.Cmd {
 	if m.hasBox() {
 		return nil
@@ -19,8 +19,8 @@ func (m *model) firstChecks() tea.Cmd {
 	return m.first.checks.begin(m.worker)
 }
 
-// view says what a box is, what create does, and what is missing here: exactly h lines of w cells. whyNot is why no box
-// can be created now.
+// view says what a box is, what create does, and what this machine lacks: exactly h lines of w cells. whyNot says why no
+// box can be created now.
 func (f *first) view(p page, s *state, whyNot string, w, h int) []string {
 	var out []string
 	text := func(s string) {
@@ -52,7 +52,7 @@ func (f *first) view(p page, s *state, whyNot string, w, h int) []string {
 	return append(out[:max(0, h-1)], widget.Fit(" "+f.invitation(p, whyNot), w))
 }
 
-// machine is what was found on this machine, in at most h lines: what it lacks, each with its repair, then what it has.
+// machine returns the results of the checks in at most h lines: the failures with their repairs, then what passed.
 func (f *first) machine(p page, s *state, w, h int) []string {
 	c := f.checks
 	if s.known.Err != nil {
@@ -83,7 +83,7 @@ func (f *first) machine(p page, s *state, w, h int) []string {
 	return p.Ruled(head, w, max(0, min(h, len(lines)+1)), lines)
 }
 
-// invitation is the one key to begin with.
+// invitation returns the line with the key that creates the box, or why it cannot be created.
 func (f *first) invitation(p page, whyNot string) string {
 	switch {
 	case f.checks.bad():

@@ -12,8 +12,8 @@ import (
 	"hermes-box/ops"
 )
 
-// stoppedThenStarted returns a dashboard of a stopped box whose terminal has lost the focus. Then another process started
-// the box.
+// stoppedThenStarted returns a dashboard without the focus that shows a stopped box, and its fake, which another process
+// has started since.
 func stoppedThenStarted(t *testing.T) (*model, *fake) {
 	t.Helper()
 	f := withStatus(off("stopped"))
@@ -27,8 +27,8 @@ func stoppedThenStarted(t *testing.T) (*model, *fake) {
 	return m, f
 }
 
-// Terminals do not always report that they have the focus again. A key, a paste or the mouse proves that somebody looks:
-// a box that was started elsewhere is then shown as running.
+// Terminals do not always report that they have the focus again. A key, a paste or the mouse counts as focus, so a box
+// that was started elsewhere is then shown as running.
 func TestAKeyProvesFocus(t *testing.T) {
 	for name, msg := range map[string]tea.Msg{"key": key("j"), "paste": tea.PasteMsg{Content: "x"}, "mouse": tea.MouseWheelMsg{Button: tea.MouseWheelDown}} {
 		m, _ := stoppedThenStarted(t)
@@ -39,9 +39,9 @@ func TestAKeyProvesFocus(t *testing.T) {
 	}
 }
 
-// Without the focus the host's files are still read: a box that was started elsewhere is not shown as stopped, and older
-// data carries its age. The box itself is not asked.
-func TestUnfocusedIsNotStaleForEver(t *testing.T) {
+// Without the focus the dashboard still reads the host's files, but does not ask the box: a box that was started elsewhere
+// is shown as running, and older data with its age.
+func TestUnfocusedReadsFiles(t *testing.T) {
 	m, f := stoppedThenStarted(t)
 	n := len(f.asked)
 	drain(m, m.update(tickMsg{m.poll.turn}))
@@ -53,8 +53,8 @@ func TestUnfocusedIsNotStaleForEver(t *testing.T) {
 	}
 }
 
-// While the box is not asked, the uptime goes on and everything else carries its age.
-func TestUnfocusedGrowsOld(t *testing.T) {
+// While the box is not asked, the uptime is counted on and everything else is shown with its age.
+func TestUnfocusedShowsAge(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.update(tea.BlurMsg{})
 	m.now = func() time.Time { return noon.Add(2 * time.Hour) }
@@ -64,8 +64,8 @@ func TestUnfocusedGrowsOld(t *testing.T) {
 	}
 }
 
-// A key acts on the state when it is pressed, not on that of the last poll.
-func TestKeysActOnWhatIsNow(t *testing.T) {
+// A key acts on the state at the time it is pressed, not on that of the last poll.
+func TestKeysActOnCurrentState(t *testing.T) {
 	for _, blurred := range []bool{true, false} {
 		f := withStatus(off("stopped"))
 		m := on(f)
@@ -75,7 +75,7 @@ func TestKeysActOnWhatIsNow(t *testing.T) {
 		f.known.Status = &elsewhere
 		press(m, "o")
 		if m.view != onOperation || m.op == nil || !m.op.watched {
-			t.Errorf("blurred %v: o does not find the start that is under way: %s", blurred, m.note)
+			t.Errorf("blurred %v: o does not show the start that is under way: %s", blurred, m.note)
 		}
 		if m.op != nil {
 			m.op.stop()
@@ -94,25 +94,25 @@ func TestStopElsewhereIsNotDegraded(t *testing.T) {
 	}
 }
 
-// During a start the components are not shown as stopped: the events of the start tell their state.
+// During a start the components are not shown as stopped. Their state comes from the events of the start.
 func TestComponentsDuringAStart(t *testing.T) {
 	f := withStatus(off("stopped"))
 	end := held(f)
 	m := on(f)
 	press(m, "s", "esc")
 	if s := screen(m); strings.Contains(s, "○ stopped") || !strings.Contains(s, "○ was healthy") {
-		t.Errorf("before any event:\n%s", s)
+		t.Errorf("before the first event:\n%s", s)
 	}
 	m.own.apply(ops.Event{Kind: ops.Phase, Step: "boot", Component: "node", Phase: protocol.PhaseHealth, State: protocol.Healthy})
 	if s := screen(m); !strings.Contains(s, "✓ healthy") {
-		t.Errorf("after the event that node is healthy:\n%s", s)
+		t.Errorf("node is not shown as healthy:\n%s", s)
 	}
 	end <- nil
 	settle(t, m)
 }
 
-// An answer to a question from before a change is dropped.
-func TestAnswersFromBeforeAreDropped(t *testing.T) {
+// A status that was asked for before the box changed is dropped.
+func TestOlderAnswersAreDropped(t *testing.T) {
 	m := on(withStatus(off("stopped")))
 	asked := noon.Add(time.Second)
 	m.now = func() time.Time { return noon.Add(2 * time.Second) }

@@ -18,7 +18,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// anyKeys returns the keys of the bindings and others.
+// anyKeys returns the keys of all bindings, and some that have none.
 func anyKeys() (all []tea.KeyPressMsg) {
 	for _, b := range bindings() {
 		for _, k := range b.keys {
@@ -33,7 +33,7 @@ func anyKeys() (all []tea.KeyPressMsg) {
 	return append(all, tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}, tea.KeyPressMsg{Code: tea.KeyF12}, tea.KeyPressMsg{}, tea.KeyPressMsg{Code: -1, Text: "\x1b[31m"})
 }
 
-// anyText returns a text that a box may send.
+// anyText returns one of some harmless and hostile texts that a box may send.
 func anyText(r *rand.Rand) string {
 	texts := []string{"", "ok", "\x1b]52;c;eA==\x07\x1b[2J\x1b[6n", "a\u202eb\u2066c\u200bd\u061c", "\x1b]8;;x\x1b\\link\x1b]8;;\x1b\\", "\u009b31mC1\u0090q\u009c",
 		"bad \xff\xfe\xc3 bytes", "\r\n\r\nlines\n\n\tand a tab", "世界世界世界👩‍👩‍👧‍👦🇩🇪é\u0301\u0301\u0301\u0301", "\x1bP+q544e\x1b\\\x05\x07\x0e\x7f", "\u2028\u2029",
@@ -86,7 +86,7 @@ func anyCheck(r *rand.Rand) ops.Check {
 	return ops.Check{ID: anyText(r), Title: anyText(r), Verdict: []ops.Verdict{ops.Pass, ops.Warn, ops.Fail, ops.Unknown, ""}[r.IntN(5)], Evidence: anyText(r), Repair: anyText(r)}
 }
 
-// anyMessage returns a message that the dashboard may get at any time.
+// anyMessage returns a random message that the dashboard may receive in its state.
 func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
 	ended, err := r.IntN(6) == 0, anyError(r)
 	switch n := r.IntN(40); n {
@@ -161,7 +161,7 @@ func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
 
 var ownColour = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
 
-// walk sends a dashboard random messages and checks each frame.
+// walk sends random messages to a dashboard and checks each frame. At the end q must quit.
 func walk(t *testing.T, seed uint64, steps int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	f := []*fake{withStatus(runningStatus()), noBox(), withStatus(off("stopped")), withStatus(off("degraded"))}[r.IntN(4)]
@@ -180,7 +180,7 @@ func walk(t *testing.T, seed uint64, steps int) {
 			panic(p)
 		}
 	}()
-	look := func() {
+	checkFrame := func() {
 		frame := m.frame()
 		lines := strings.Split(frame, "\n")
 		if m.w > 0 && m.h > 0 && len(lines) > m.h {
@@ -199,19 +199,19 @@ func walk(t *testing.T, seed uint64, steps int) {
 		last = anyMessage(r, m, keys)
 		now = now.Add(time.Duration(r.IntN(3000)-100) * time.Millisecond)
 		m.update(last)
-		look()
+		checkFrame()
 		if m.ctx.Err() != nil { // it has quit
 			return
 		}
 	}
-	// Whatever is on the screen now, q quits.
+	// q quits from whatever is on the screen.
 	m.update(sized(80, 24))
 	for range 12 {
 		now = now.Add(2 * time.Second)
 		for _, k := range []string{"esc", "esc", "esc", "q", "y"} {
 			last = key(k)
 			m.update(last)
-			look()
+			checkFrame()
 			if m.ctx.Err() != nil {
 				return
 			}
@@ -220,12 +220,12 @@ func walk(t *testing.T, seed uint64, steps int) {
 			m.update(attachMsg{err: errGivenUp, cancel: func() {}})
 		}
 	}
-	t.Fatalf("seed %d: q does not quit from\n%s", seed, screen(m))
+	t.Fatalf("seed %d: q does not quit:\n%s", seed, screen(m))
 }
 
-// Whatever is typed and whatever happens, in any order: no frame is larger than the terminal, no text from the box
-// controls the terminal, and q quits.
-func TestAnythingAnytime(t *testing.T) {
+// With random messages in random order, no frame is larger than the terminal, no text from the box controls the terminal,
+// and q quits.
+func TestRandomMessages(t *testing.T) {
 	seeds := 20
 	if testing.Short() {
 		seeds = 8
@@ -235,7 +235,7 @@ func TestAnythingAnytime(t *testing.T) {
 	}
 }
 
-func FuzzAnythingAnytime(f *testing.F) {
+func FuzzMessages(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { walk(t, seed, 400) })
 }

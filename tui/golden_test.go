@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the golden files anew")
+	update = flag.Bool("update", false, "rewrite the golden files and the keys in the README")
 	every  = flag.Bool("every", false, "try every view at every size")
 )
 
@@ -30,7 +30,7 @@ type scene struct {
 	make func(w, h int) *model
 }
 
-// scenes returns every view in every state that looks different.
+// scenes returns every view, once for each state in which it looks different.
 func scenes() []scene {
 	on := func(f *fake, after ...func(m *model)) func(w, h int) *model {
 		return func(w, h int) *model {
@@ -134,7 +134,7 @@ func manyLines(n int) (all []string) {
 	return all
 }
 
-// creating shows a create that has reached a step, or has ended there.
+// creating shows a create that is at the step with index at. With err it has failed there; past the last step it is done.
 func creating(at int, err error) func(m *model) {
 	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
 		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software", Phase: ops.PhaseVerify},
@@ -211,7 +211,7 @@ func started(m *model) {
 	o.grace = widget.Grace{}
 }
 
-// Every view in every state, as text. When they change, look at them as pictures.
+// The text of every scene is that of its golden file. Make the screenshots and look at them when it changes.
 func TestGolden(t *testing.T) {
 	for _, size := range [][2]int{{60, 16}, {80, 24}, {120, 40}} {
 		for _, s := range scenes() {
@@ -240,9 +240,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// No size panics, and no frame is larger than the terminal. With -every each view is tried at each size. Without it,
-// each size is tried with some view, and each view with every fourth width and height, the smallest, and those around
-// which the layout changes.
+// No size makes the dashboard panic, and no frame is larger than the terminal. With -every each view is tried at each
+// size. Without it, each size is tried with some view, and each view with every fourth width and height, the smallest
+// sizes, and the sizes where the layout changes.
 func TestSizes(t *testing.T) {
 	step := 4
 	if *every {

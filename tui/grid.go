@@ -10,13 +10,13 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// grid is the table of components against phases: component, phase, a state of the protocol.
+// grid holds a state of the protocol for each component and phase.
 type grid map[string]map[string]string
 
-// phases are the columns of the grid: steps of the plan fill the first two, the guest's events the others.
+// phases are the columns of the grid. Steps of the plan fill the first two, the guest's events the others.
 var phases = []string{ops.PhaseVerify, protocol.PhaseUpload, protocol.PhaseStage, protocol.PhaseSmoke, protocol.PhaseActivate, protocol.PhaseHealth}
 
-// newGrid has an empty row for each component.
+// newGrid returns a grid with an empty row for each component.
 func newGrid() grid {
 	g := grid{}
 	for _, name := range lock.Order {
@@ -33,14 +33,14 @@ func (g grid) set(component, phase, state string) {
 	g[component][phase] = state
 }
 
-// fill sets a whole column, for a step that does all components at once.
+// fill sets a whole column, for a step that handles all components at once.
 func (g grid) fill(phase, state string) {
 	for _, row := range g {
 		row[phase] = state
 	}
 }
 
-// end marks as undone what was still under way.
+// end marks the phases as undone that were still running.
 func (g grid) end() {
 	for _, row := range g {
 		for phase, state := range row {
@@ -63,7 +63,7 @@ func (g grid) used() []string {
 	})
 }
 
-// columnWidth is that of a column of the grid.
+// columnWidth returns the width of a column of the grid.
 func columnWidth(phase string) int { return max(len(phase)+2, 7) }
 
 // head draws the names of the columns.
@@ -75,7 +75,7 @@ func (g grid) head(p page, columns []string) string {
 	return p.Dim.Render(strings.TrimRight(head.String(), " "))
 }
 
-// lines draws the grid under its heading in w cells; nothing where there are no columns.
+// lines draws the grid with its heading in w cells; nil if there are no columns.
 func (g grid) lines(p page, columns []string, w int) []string {
 	if g == nil || len(columns) == 0 {
 		return nil

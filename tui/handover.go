@@ -14,17 +14,17 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// A session that somebody has worked in ends with the status of the last command there, which is no failure. One that
-// ends within atOnce has failed, and so has one whose connection was lost.
+// A session ends with the status of the last command in it, which is not a failure of the session. A session that ends
+// with an error within atOnce has failed, and so has one whose connection was lost.
 const atOnce = 3 * time.Second
 
-// handover runs a command on the terminal that the dashboard has handed over. If the command fails, its last words stay
-// on the screen until a key is pressed: the dashboard would draw over them.
+// handover runs a command on the terminal that the dashboard has released. If the command fails, its last output stays on
+// the screen until a key is pressed, since the dashboard would draw over it.
 type handover struct {
 	*exec.Cmd
 	ctx    context.Context
 	stderr tail
-	used   bool // somebody worked in it and left it
+	used   bool // the user worked in it and left it
 	in     io.Reader
 	out    io.Writer
 }
@@ -48,7 +48,7 @@ func (h *handover) Run() error {
 		return err
 	}
 	what := "the session failed"
-	if last := widget.Clean(h.stderr.String()); last != "" { // it may be on a screen that the session has cleared
+	if last := widget.Clean(h.stderr.String()); last != "" { // the session may have cleared the screen
 		what += ": " + last[strings.LastIndex(last, "\n")+1:]
 	}
 	untilRead(h.ctx, h.in, h.out, what)
@@ -69,7 +69,7 @@ func untilRead(ctx context.Context, in io.Reader, out io.Writer, what string) {
 	}
 }
 
-// tail keeps the last of what is written to it.
+// tail keeps the end of what is written to it.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -14,7 +14,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// place is a view, as the bindings know it. A binding names the places where it works.
+// place is a set of views. A binding names the places where it works.
 type place uint
 
 // The places.
@@ -31,23 +31,23 @@ const (
 	withBox  = onDashboard | onDetails | onDrift | onLogs | onDoctor
 )
 
-// binding is one action with all its texts: the footer, the list of keys, the palette and the README are
-// made from the one table of bindings.
+// binding is one action with all its texts. The footer, the list of keys, the palette and the README are made from the
+// one table of bindings.
 type binding struct {
 	id     string
 	keys   []string // as Bubble Tea names them; the first is shown; none: only in the palette
 	label  string   // one or two words, for the footer
-	effect string   // one line: what it will do
-	words  string   // other words for it, for the palette
+	effect string   // what it does, in one line
+	words  string   // synonyms, for the palette
 	in     place
 	rank   int                   // place in the footer, 1 first; 0: not in it
 	last   bool                  // at the end of the footer, and never left out of it
 	move   bool                  // moves in a view: not in the palette
-	why    func(m *model) string // why it cannot be done now; empty: it can
+	why    func(m *model) string // returns why it is refused now; empty if it is not
 	do     func(m *model) tea.Cmd
 }
 
-// shown is how a key is written for a person.
+// shown returns a key as it is shown to the user.
 func shown(key string) string {
 	switch key {
 	case "up":
@@ -62,7 +62,7 @@ func shown(key string) string {
 	return key
 }
 
-// firstKey is the key to show of a binding; empty if it has none.
+// firstKey returns the key of a binding to show; empty if it has none.
 func (b binding) firstKey() string {
 	if len(b.keys) == 0 {
 		return ""
@@ -86,7 +86,7 @@ func find(table []binding, at place, key string) (binding, bool) {
 	return table[i], true
 }
 
-// named returns the binding of that id.
+// named returns the binding with that ID.
 func named(table []binding, id string) binding {
 	return table[slices.IndexFunc(table, func(b binding) bool { return b.id == id })]
 }
@@ -113,7 +113,7 @@ func (m *model) noKey(key string) string {
 	return b.label + ": not in this view"
 }
 
-// otherCase is a letter's capital, or the small letter of a capital.
+// otherCase returns a small letter as a capital, and a capital as a small letter.
 func otherCase(key string) string {
 	if up := strings.ToUpper(key); up != key {
 		return up
@@ -121,8 +121,8 @@ func otherCase(key string) string {
 	return strings.ToLower(key)
 }
 
-// press does what a binding is for, or says why not. What was known may be some seconds old, so that a key is refused
-// only by what the host's files say now.
+// press runs the action of a binding, or shows why it is refused. The known state may be some seconds old, so press reads
+// the host's files again before it refuses.
 func (m *model) press(b binding) tea.Cmd {
 	var learned tea.Cmd
 	if b.reason(m) != "" {
@@ -135,20 +135,20 @@ func (m *model) press(b binding) tea.Cmd {
 	return tea.Batch(learned, b.do(m))
 }
 
-// pressID presses the binding of that id.
+// pressID presses the binding with that ID.
 func (m *model) pressID(id string) tea.Cmd { return m.press(named(m.keys, id)) }
 
-// whyNot is why the binding of that id cannot be pressed now; empty if it can.
+// whyNot returns why the binding with that ID is refused now; empty if it is not.
 func (m *model) whyNot(id string) string { return named(m.keys, id).reason(m) }
 
-// footer is one line of w cells: a note, or the keys that can be pressed here, as many as fit. Those of this place alone
-// come first, then the most useful. Keys that cannot be pressed now are in the list of keys, with the reason.
+// footer returns one line of w cells: the note, or the keys that work here, as many as fit. Those of this place alone come
+// first, then the most useful. The list of keys also has those that are refused now, with the reason.
 func (m *model) footer(w int) string {
 	if m.note != "" {
 		return widget.Fit(m.theme.Warn.Render(widget.Clean(m.note)), w)
 	}
 	switch {
-	case m.failure != nil || m.dialog != nil || m.finder != nil: // it shows its own keys; those of the view do nothing
+	case m.failure != nil || m.dialog != nil || m.finder != nil: // they show their own keys; those of the view do not work
 		return ""
 	case m.view == onLogs && m.logs.typing:
 		return widget.Fit(m.theme.Key.Render("enter")+" find  "+m.theme.Key.Render("esc")+" leave the search", w)
@@ -184,7 +184,7 @@ func (m *model) footer(w int) string {
 	return strings.Join(append(parts, tail...), strings.Repeat(" ", gap))
 }
 
-// placeNames are the places as a person calls them, in the order of the README.
+// placeNames are the names of the places for the user, in the order of the README.
 var placeNames = []struct {
 	at   place
 	name string

@@ -9,7 +9,7 @@ import (
 	"hermes-box/ops"
 )
 
-// viewBindings open the views, and do what belongs to the dashboard alone.
+// viewBindings returns the bindings that open views, and those of the dashboard alone.
 func viewBindings() []binding {
 	return []binding{
 		{id: "begin", keys: []string{"enter"}, label: "create the box", rank: 1, in: onFirst,
@@ -50,14 +50,14 @@ func viewBindings() []binding {
 	}
 }
 
-// next is the binding of a suggestion, counted from 1.
+// next returns the binding of the suggestion number i, counted from 1.
 func next(i int) binding {
 	return binding{id: fmt.Sprint("next-", i), keys: []string{fmt.Sprint(i)}, label: fmt.Sprint("suggestion ", i), in: onDashboard, move: true,
 		effect: fmt.Sprintf("do suggestion %d of what to do next", i),
 		do:     func(m *model) tea.Cmd { return m.follow(i - 1) }}
 }
 
-// commonBindings are the same everywhere.
+// commonBindings returns the bindings that work in every view.
 func commonBindings() []binding {
 	return []binding{
 		{id: "back", keys: []string{"esc", "backspace"}, label: "back", last: true, move: true, in: anywhere &^ (onFirst | onDashboard),
@@ -84,7 +84,7 @@ func commonBindings() []binding {
 	}
 }
 
-// back leaves a view. A search in a log is left first.
+// back leaves the search in a log, or else the view.
 func (m *model) back() tea.Cmd {
 	if m.view == onLogs && m.logs.query.Text != "" {
 		m.logs.query.Text = ""
@@ -97,7 +97,7 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-// logOfPlace is the log that is most likely wanted: that of the selected component, where it has one.
+// logOfPlace returns the log to open: that of the selected component where it has one.
 func (m *model) logOfPlace() string {
 	if !m.hasBox() {
 		return "operations"
@@ -112,7 +112,7 @@ func (m *model) logOfPlace() string {
 	return "hermes"
 }
 
-// openOperation goes back to our own operation, or watches the one of another process.
+// openOperation shows the operation of this dashboard, or watches that of another process.
 func (m *model) openOperation() tea.Cmd {
 	if u := m.others(); u != nil && (m.op == nil || m.op.ended) {
 		return m.watch(u)
@@ -135,7 +135,7 @@ func whyNoError(m *model) string {
 	return ""
 }
 
-// switchMouse gives the mouse to the terminal, or takes it.
+// switchMouse releases the mouse to the terminal, or takes it back.
 func (m *model) switchMouse() tea.Cmd {
 	m.mouse = !m.mouse
 	m.note = "the mouse selects text, as the terminal does; m takes it back"

@@ -13,63 +13,63 @@ import (
 	"hermes-box/ops"
 )
 
-// What keys do: what is then on the screen, and what the box was asked.
+// Keys change the screen and call the box as the table says.
 func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		box   *fake
 		keys  string
 		shows string // on the screen
-		hides string
-		asked string // of the box; with "!" in front: not asked
+		hides string // must not be on the screen
+		asked string // a call that the box must have received; with "!" in front: must not
 	}{
 		{"down moves", withStatus(runningStatus()), "j j", "▸ claude", "▸ node", ""},
 		{"the selection stops at the end", withStatus(runningStatus()), "j j j j j j j j j", "▸ executor", "", ""},
 		{"enter opens the details", withStatus(runningStatus()), "j j j enter", "desired    0.171.0", "next ──", ""},
-		{"esc keeps the selection", withStatus(runningStatus()), "j j j enter esc", "▸ codex", "", ""},
+		{"esc returns to the same selection", withStatus(runningStatus()), "j j j enter esc", "▸ codex", "", ""},
 		{"drift", withStatus(runningStatus()), "v", "needs an update, 148 MiB to download", "", ""},
 		{"a key that cannot be pressed says why", withStatus(runningStatus()), "s", "start: the box is running already", "", "!start"},
-		{"the next key clears the note", withStatus(runningStatus()), "s j", "▸ uv", "running already", "!start"},
+		{"the next key removes the reason", withStatus(runningStatus()), "s j", "▸ uv", "running already", "!start"},
 		{"attach to a stopped box", withStatus(off("stopped")), "a", "attach: the box is stopped: s starts it", "", "!attach"},
-		{"no sign-in to a stopped box", withStatus(off("stopped")), "w", "sign in: the box is stopped: s starts it", "", "!login"},
+		{"sign in to a stopped box", withStatus(off("stopped")), "w", "sign in: the box is stopped: s starts it", "", "!login"},
 		{"the details say what to type", withStatus(runningStatus()), "j j enter", "hermes-box exec -t -- claude auth login", "", ""},
 		{"a suggestion by its number", withStatus(runningStatus()), "2", "needs an update", "", ""},
 		{"start begins at once", withStatus(off("stopped")), "s", "start", "", "start"},
 		{"stop asks", withStatus(runningStatus()), "S", "Stop main?", "", "!stop"},
 		{"enter is no", withStatus(runningStatus()), "S enter", "▸ node", "Stop main?", "!stop"},
-		{"other keys do not answer", withStatus(runningStatus()), "S t a", "Stop main?", "", "!stop"},
+		{"any other key does not answer", withStatus(runningStatus()), "S t a", "Stop main?", "", "!stop"},
 		{"y is yes", withStatus(runningStatus()), "S y", "", "Stop main?", "stop"},
-		{"enter is yes when yes is marked", withStatus(runningStatus()), "S tab enter", "", "Stop main?", "stop"},
-		{"by force", withStatus(off("degraded")), "K y", "", "", "force-stop"},
+		{"enter is yes where yes is marked", withStatus(runningStatus()), "S tab enter", "", "Stop main?", "stop"},
+		{"force stop", withStatus(off("degraded")), "K y", "", "", "force-stop"},
 		{"destroy wants the name", withStatus(runningStatus()), "X enter", "type main", "", "!force-destroy"},
 		{"y is not the name", withStatus(runningStatus()), "X y enter", "that is not the name; type main", "", "!force-destroy"},
 		{"another name", withStatus(runningStatus()), "X m a i n 2 enter", "that is not the name", "", "!force-destroy"},
-		{"the name of the box", withStatus(runningStatus()), "X m a i n enter", "", "Destroy main", "force-destroy"},
+		{"the name destroys", withStatus(runningStatus()), "X m a i n enter", "", "Destroy main", "force-destroy"},
 		{"esc keeps it", withStatus(runningStatus()), "X m a i n esc", "▸ node", "Destroy main", "!force-destroy"},
-		{"enter creates the box", noBox(), "enter", "", "", "create"},
+		{"enter creates the first box", noBox(), "enter", "", "", "create"},
 		{"c creates it too", noBox(), "c", "", "", "create"},
-		{"no create without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "create the box: there is no config yet", "", "!create"},
-		{"no create of a box that exists", withStatus(runningStatus()), "c", "create: the box exists", "", "!create"},
-		{"no create while another command creates the box", busyBox(), "c", "another hermes-box is at work", "", "!create"},
+		{"create without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "create the box: there is no config yet", "", "!create"},
+		{"create of a box that exists", withStatus(runningStatus()), "c", "create: the box exists", "", "!create"},
+		{"create while another command creates", busyBox(), "c", "another hermes-box is at work", "", "!create"},
 		{"logs of the selected component", withStatus(runningStatus()), "j j j j j l", "▸ executor", "", "logs:executor"},
 		{"operations when the box is off", withStatus(off("stopped")), "l", "▸ operations", "", "logs:operations"},
 		{"the next log", withStatus(off("stopped")), "l tab", "▸ commands", "", "logs:commands"},
 		{"nothing to attach to", noBox(), "a", "attach: there is no box yet", "", "!attach"},
 		{"a key of another view", withStatus(runningStatus()), "tab", "next log: not in this view", "", ""},
 		{"the portal", withStatus(runningStatus()), "p", "http://127.0.0.1:4788/", "", "open:executor"},
-		{"the dashboard of hermes", withStatus(runningStatus()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
-		{"no portal of a stopped box", withStatus(off("stopped")), "p", "portal: the box is not running", "", "!open"},
+		{"the portal of hermes", withStatus(runningStatus()), "j j j j p", "http://127.0.0.1:4788/", "", "open:dashboard"},
+		{"the portal of a stopped box", withStatus(off("stopped")), "p", "portal: the box is not running", "", "!open"},
 		{"doctor", withStatus(runningStatus()), "d", "┌ doctor ─", "", "doctor"},
-		{"the palette by a synonym", withStatus(runningStatus()), ": d e l e t e enter", "Destroy main", "command ──", ""},
-		{"the palette by another", withStatus(runningStatus()), ": d i a g n enter", "doctor", "", "doctor"},
-		{"the palette says why not", withStatus(off("stopped")), ": s s h enter", "attach: the box is stopped", "", "!attach"},
-		{"no match in the palette", withStatus(runningStatus()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
+		{"the palette finds a synonym", withStatus(runningStatus()), ": d e l e t e enter", "Destroy main", "command ──", ""},
+		{"the palette finds another synonym", withStatus(runningStatus()), ": d i a g n enter", "doctor", "", "doctor"},
+		{"the palette says why an action is refused", withStatus(off("stopped")), ": s s h enter", "attach: the box is stopped", "", "!attach"},
+		{"the palette finds nothing", withStatus(runningStatus()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
 		{"esc leaves the palette", withStatus(runningStatus()), ": x esc", "▸ node", "command ──", ""},
 		{"help runs what is chosen", withStatus(runningStatus()), "? l o g s enter", "log of hermes", "keys ──", "logs:hermes"},
 		{"? closes help", withStatus(runningStatus()), "? ?", "▸ node", "keys ──", ""},
-		{"there was no error", withStatus(runningStatus()), "e", "last error: there was none", "", ""},
-		{"nothing is under way", withStatus(runningStatus()), "o", "operation: nothing is under way", "", ""},
-		{"the mouse is given back", withStatus(runningStatus()), "m", "the mouse selects text", "", ""},
+		{"e without an error", withStatus(runningStatus()), "e", "last error: there was none", "", ""},
+		{"o without an operation", withStatus(runningStatus()), "o", "operation: nothing is under way", "", ""},
+		{"m releases the mouse", withStatus(runningStatus()), "m", "the mouse selects text", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := on(c.box)
@@ -90,6 +90,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// busyBox returns a box that another process is creating.
 func busyBox() *fake {
 	st := off("starting")
 	st.Busy = "create is under way"
@@ -99,11 +100,12 @@ func busyBox() *fake {
 	return f
 }
 
-func TestPaletteHasNamesBeforeOtherWords(t *testing.T) {
+// The palette lists matches of a name before matches of a synonym.
+func TestPaletteListsNamesFirst(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	press(m, ":", "s", "t")
 	s := screen(m)
-	if start, operation := strings.Index(s, " start "), strings.Index(s, " operation "); start < 0 || operation >= 0 && operation < start { // its words have "steps"
+	if start, operation := strings.Index(s, " start "), strings.Index(s, " operation "); start < 0 || operation >= 0 && operation < start { // one of its synonyms is "steps"
 		t.Error(s)
 	}
 }
@@ -119,16 +121,16 @@ func TestMouse(t *testing.T) {
 		}
 		m.update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
 		if !strings.Contains(screen(m), "▸ node") {
-			t.Errorf("the wheel does not move:\n%s", screen(m))
+			t.Errorf("the wheel does not move the selection:\n%s", screen(m))
 		}
 		if press(m, "m"); m.View().MouseMode != tea.MouseModeNone {
-			t.Error("m does not give the mouse back")
+			t.Error("m does not release the mouse")
 		}
 	}
 }
 
-// In a terminal that is too small to show what a key does, keys do nothing.
-func TestNothingIsDoneUnseen(t *testing.T) {
+// In a terminal that is too small for the dashboard only q works.
+func TestTooSmallIgnoresKeys(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
 	m.update(sized(40, 10))
@@ -141,8 +143,8 @@ func TestNothingIsDoneUnseen(t *testing.T) {
 	}
 }
 
-// However long the text of a dialog is, its answers are visible.
-func TestDialogKeepsItsAnswer(t *testing.T) {
+// The answers of a dialog are visible, however long its text is.
+func TestLongDialogShowsAnswers(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.known.Config = "/srv/" + strings.Repeat("a-long-directory/", 30) + "hermes-box.yaml"
 	m := on(f)
@@ -153,7 +155,7 @@ func TestDialogKeepsItsAnswer(t *testing.T) {
 	}
 }
 
-// In each place a key has one meaning, and every binding says what it does.
+// A key has one meaning in each place, and every binding has its texts.
 func TestBindings(t *testing.T) {
 	ids := map[string]bool{}
 	for at := onFirst; at <= onDoctor; at <<= 1 {
@@ -179,7 +181,7 @@ func TestBindings(t *testing.T) {
 		}
 		ids[b.id] = true
 		if (b.id == "destroy" || b.id == "force-stop") && strings.ToLower(b.keys[0]) == b.keys[0] {
-			t.Errorf("%s is destructive, but its key is not a capital", b.id)
+			t.Errorf("%s destroys, so its key must be a capital", b.id)
 		}
 	}
 }
@@ -191,7 +193,7 @@ func mapValues(m map[string]string) (all []string) {
 	return all
 }
 
-// The README lists the keys as the table has them; -update writes them there.
+// The README lists the keys of the table. -update writes them there.
 func TestReadmeKeys(t *testing.T) {
 	const path = "../README.md"
 	readme, err := os.ReadFile(path)
@@ -203,7 +205,7 @@ func TestReadmeKeys(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("README.md does not have the keys as they are; go test ./tui -update writes them:\n%s", Keys())
+		t.Fatalf("the keys in README.md are outdated; go test ./tui -update writes them:\n%s", Keys())
 	}
 	if err := os.WriteFile(path, table.ReplaceAllLiteral(readme, []byte(Keys())), 0o644); err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// moveBindings move in a view.
+// moveBindings returns the bindings that move in a view.
 func moveBindings() []binding {
-	const far = 1 << 20 // more lines than anything has
+	const far = 1 << 20 // more lines than any view has
 	by := func(n int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { return m.move(n) } }
 	page := func(sign int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { return m.move(sign * max(1, m.h-6)) }
@@ -55,7 +55,7 @@ func (o *operation) move(n int) {
 	}
 }
 
-// operationBindings work in the view of an operation.
+// operationBindings returns the bindings of the view of an operation.
 func operationBindings() []binding {
 	return []binding{
 		{id: "dismiss", keys: []string{"enter"}, label: "back to dashboard", rank: 1, in: onOperation,
@@ -107,7 +107,7 @@ func whyNotCancel(m *model) string {
 	return ""
 }
 
-// logBindings work in the logs.
+// logBindings returns the bindings of the logs.
 func logBindings() []binding {
 	act := func(f func(l *logs)) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { f(&m.logs); return nil }
@@ -148,7 +148,7 @@ func whyNoQuery(m *model) string {
 	return ""
 }
 
-// doctorBindings work in the list of checks.
+// doctorBindings returns the bindings of the list of checks.
 func doctorBindings() []binding {
 	return []binding{
 		{id: "copy-repair", keys: []string{"c"}, label: "copy repair", rank: 1, in: onDoctor,

@@ -9,8 +9,8 @@ import (
 	"hermes-box/ops"
 )
 
-// A box that another command has created is asked at once; an answer from before is dropped.
-func TestABoxThatComesIsAsked(t *testing.T) {
+// The dashboard asks a box as soon as another command has created it, and drops the older answer.
+func TestNewBoxIsAsked(t *testing.T) {
 	f := noBox()
 	m := on(f)
 	m.answered(statusMsg{status: &ops.Status{Box: "main", State: "absent"}, asked: noon, at: noon})

@@ -15,11 +15,11 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// logs is the view of all logs, one at a time.
+// logs is the view that shows one of the logs.
 type logs struct {
 	source string
 	lines  []string
-	coming []string // of a file that is being read again
+	coming []string // lines so far of a file that is being read again
 	err    error
 	follow bool
 	wrap   bool
@@ -28,21 +28,21 @@ type logs struct {
 
 	typing bool // the search is being typed
 	query  widget.Line
-	match  int // of the lines that match, the one that n has gone to, counted from 1; 0: none, or the person has scrolled since
+	match  int // number of the match that n has gone to, from 1; 0: none, or the user has scrolled since
 
 	feed   *feed[string]
 	cancel context.CancelFunc
-	turn   int // of the reading that counts
+	turn   int // number of the current timer; older ones are ignored
 }
 
-// rereadEvery is how often a log of the host, which is a file, is read again while it is followed.
+// rereadEvery is how often a log of the host, which is a file, is read again while it is shown.
 const rereadEvery = 2 * time.Second
 
 type rereadMsg struct{ turn int }
 
 func newLogs() logs { return logs{source: "hermes", follow: true} }
 
-// isGuestLog tells whether a log comes from inside the box, as a stream.
+// isGuestLog reports whether a log comes from inside the box, as a stream.
 func isGuestLog(source string) bool {
 	return source == "hermes" || source == "executor" || source == "recovery"
 }
@@ -53,14 +53,14 @@ func (m *model) openLogs(source string) tea.Cmd {
 	return m.logs.open(m.worker, source)
 }
 
-// open shows a log from its end on.
+// open reads a log and shows its end.
 func (l *logs) open(w *worker, source string) tea.Cmd {
 	l.end()
 	*l = logs{source: source, follow: true, wrap: l.wrap, turn: l.turn}
 	return l.begin(w)
 }
 
-// begin reads the log; a stream is followed as long as it is shown.
+// begin reads the log. It follows a stream for as long as it is shown.
 func (l *logs) begin(w *worker) tea.Cmd {
 	l.turn++
 	source, stream := l.source, isGuestLog(l.source) && l.follow
@@ -83,7 +83,7 @@ func (l *logs) begin(w *worker) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// newestLines keeps, of lines that nobody has taken in yet, no more than can be shown: nobody takes any in while the
+// newestLines appends a line to the queue and drops lines that are too old to be shown: Update takes none while the
 // terminal is handed over.
 func newestLines(queued []string, next string) []string {
 	if len(queued) >= 2*logLines {
@@ -92,7 +92,7 @@ func newestLines(queued []string, next string) []string {
 	return append(queued, next)
 }
 
-// reread reads a file of the host again, if it is on the screen; while paused it only waits.
+// reread reads a log file of the host again if it is shown. While paused it only starts the next timer.
 func (l *logs) reread(w *worker, msg rereadMsg, shown, paused bool) tea.Cmd {
 	if msg.turn != l.turn || !shown {
 		return nil
@@ -113,7 +113,7 @@ func (l *logs) end() {
 	l.feed, l.cancel = nil, nil
 }
 
-// take takes in lines of the log.
+// take adds a batch of lines to the log.
 func (l *logs) take(w *worker, b batch[string]) tea.Cmd {
 	if l.feed == nil || b.from != l.feed {
 		return nil
@@ -145,14 +145,14 @@ func (l *logs) take(w *worker, b batch[string]) tea.Cmd {
 	return func() tea.Msg { return f.next(w.ctx) }
 }
 
-// other shows the log beside this one.
+// other shows the next log, or with -1 the previous one.
 func (l *logs) other(w *worker, by int) tea.Cmd {
 	i := slices.Index(ops.LogSources, l.source)
 	n := len(ops.LogSources)
 	return l.open(w, ops.LogSources[(i+by+n)%n])
 }
 
-// lineFeed cuts what is written to it into lines that a person can read.
+// lineFeed splits what is written to it into lines, makes them readable and pushes them.
 type lineFeed struct {
 	push func(string)
 	mu   sync.Mutex
@@ -178,7 +178,7 @@ func (f *lineFeed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush hands on a last line without a line end.
+// flush pushes a last line without a line end.
 func (f *lineFeed) flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// drawn is the log cut into lines of the screen, kept as long as neither the log nor the width changes.
+// drawn caches the log as lines of the screen, for as long as neither the log nor the width changes.
 type drawn struct {
 	lines   []string
 	from    int // how many lines of the log are in it
@@ -22,7 +22,7 @@ type drawn struct {
 	matches []int // the lines that match the query
 }
 
-// draw brings the cut up to date; only new lines are cut.
+// draw brings the cache up to date and returns its lines. It wraps only new lines of the log.
 func (l *logs) draw(w int) []string {
 	d := &l.drawn
 	if d.w != w || d.wrap != l.wrap || d.from > len(l.lines) {
@@ -48,14 +48,14 @@ func (l *logs) draw(w int) []string {
 	return d.lines
 }
 
-// search notes a line if it matches the query.
+// search records a line if it matches the query.
 func (d *drawn) search(i int, line string) {
 	if d.query != "" && strings.Contains(strings.ToLower(line), strings.ToLower(d.query)) {
 		d.matches = append(d.matches, i)
 	}
 }
 
-// view is exactly h lines of w cells.
+// view draws exactly h lines of w cells.
 func (l *logs) view(p page, w, h int) []string {
 	lines := l.draw(w - 4)
 	room := max(1, h-3)
@@ -84,7 +84,7 @@ func (l *logs) view(p page, w, h int) []string {
 	return append([]string{l.tabs(p, w)}, p.Focused().Panel(l.title(p, to), w, h-1, body)...)
 }
 
-// tabs are the names of the logs.
+// tabs draws the names of the logs.
 func (l *logs) tabs(p page, w int) string {
 	var tabs []string
 	for _, s := range ops.LogSources {
@@ -97,7 +97,7 @@ func (l *logs) tabs(p page, w int) string {
 	return widget.Fit(strings.Join(tabs, "  "), w)
 }
 
-// title says which lines are shown, up to which one, and how the search stands.
+// title says which lines are shown, and which match of the search.
 func (l *logs) title(p page, to int) string {
 	title, n := p.Title.Render("log of "+l.source), len(l.drawn.lines)
 	switch {
@@ -119,7 +119,7 @@ func (l *logs) title(p page, to int) string {
 	return title
 }
 
-// marked draws a line with what was searched for in that ink.
+// marked draws a line with the matches of the query in that ink.
 func (l *logs) marked(found widget.Ink, line string, w int) string {
 	line = ansi.Truncate(line, w, "…")
 	if l.query.Text == "" {
@@ -127,7 +127,7 @@ func (l *logs) marked(found widget.Ink, line string, w int) string {
 	}
 	var b strings.Builder
 	low, query := strings.ToLower(line), strings.ToLower(l.query.Text)
-	if len(low) != len(line) { // a letter whose small form has another length: positions would not fit
+	if len(low) != len(line) { // lower case has another length: the positions would differ
 		return line
 	}
 	for {
@@ -146,7 +146,7 @@ func (l *logs) onScreen(n int) []string {
 	return l.drawn.lines[min(l.top, to):to]
 }
 
-// move scrolls; that ends following, and reaching the end of the log follows it again.
+// move scrolls and stops following. At the end of the log it follows again.
 func (l *logs) move(by, room int) {
 	last := max(0, len(l.drawn.lines)-room)
 	l.top = max(0, min(l.top+by, last))
@@ -154,7 +154,7 @@ func (l *logs) move(by, room int) {
 	l.match = 0
 }
 
-// typeKey is a key of the search.
+// typeKey handles a key while the search is typed.
 func (l *logs) typeKey(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "enter":
@@ -167,8 +167,8 @@ func (l *logs) typeKey(k tea.KeyPressMsg) {
 	}
 }
 
-// find goes to the next line that matches, or with -1 to the previous one: seen from the one it went to last, else from
-// what is on the screen. After the last comes the first.
+// find goes to the next match, or with -1 to the previous one, starting from the last one it went to, else from the
+// screen. After the last match it goes to the first.
 func (l *logs) find(by int) {
 	l.draw(max(1, l.drawn.w))
 	matches := l.drawn.matches
@@ -178,7 +178,7 @@ func (l *logs) find(by int) {
 	}
 	l.follow = false
 	if l.match == 0 {
-		l.match, _ = slices.BinarySearch(matches, l.top) // how many are above the screen
+		l.match, _ = slices.BinarySearch(matches, l.top) // number of matches above the screen
 		by = max(by, 0)
 	}
 	l.match = (l.match-1+by+n)%n + 1

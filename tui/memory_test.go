@@ -11,8 +11,8 @@ import (
 	"hermes-box/ops"
 )
 
-// An hour of a dashboard with an operation that reports all the time, a box that is polled, a log that is followed, and a
-// person who goes through the views. All buffers are full after twelve minutes; memory must not grow after that.
+// For an hour an operation reports all the time, the box is polled, a log is followed and a user switches between the
+// views. All buffers are full after twelve minutes. Memory must not grow after that.
 func TestMemoryIsFlatOverAnHour(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	now := noon
@@ -34,16 +34,16 @@ func TestMemoryIsFlatOverAnHour(t *testing.T) {
 		}
 		m.logs.take(m.worker, batch[string]{from: m.logs.feed, items: manyLines(20)})
 		if second%10 == 0 {
-			walk := []string{"d", "esc", "l", "esc", "o", "?", "esc", ":", "esc", "enter", "l", "s"}
-			press(m, walk[second/10%len(walk)])
+			keys := []string{"d", "esc", "l", "esc", "o", "?", "esc", ":", "esc", "enter", "l", "s"}
+			press(m, keys[second/10%len(keys)])
 			m.frame()
 		}
 		if second == 720 {
 			after12 = heap()
 		}
 	}
-	if !(m.own != nil) || len(m.op.log) < logLines*8/10 {
-		t.Fatalf("the operation is over: %v, with %d lines", m.op.ended, len(m.op.log))
+	if m.own == nil || len(m.op.log) < logLines*8/10 {
+		t.Fatalf("operation ended: %v; %d lines of its log", m.op.ended, len(m.op.log))
 	}
 	if end := heap(); end > after12+after12/10+256<<10 {
 		t.Errorf("%d KiB after twelve minutes, %d KiB after an hour", after12>>10, end>>10)
@@ -51,7 +51,7 @@ func TestMemoryIsFlatOverAnHour(t *testing.T) {
 		t.Logf("%d KiB after twelve minutes, %d KiB after an hour", after12>>10, end>>10)
 	}
 	if want := m.logs.lines[len(m.logs.lines)-1]; !strings.Contains(want, "message 19") {
-		t.Errorf("the end of the log is lost: %s", want)
+		t.Errorf("the last line of the log is %s", want)
 	}
 }
 
@@ -66,7 +66,7 @@ func secondOfWork(now time.Time, second int) (all []ops.Event) {
 	return all
 }
 
-// heap returns the bytes in use after a collection.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC() // the second collection empties the pools

@@ -11,8 +11,8 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// model is the whole dashboard and the only Tea model. Its views are plain structs that are given what they need; none
-// knows another, nor the model.
+// model is the whole dashboard and the only Tea model. Its views are plain structs that get what they need as arguments.
+// No view knows another view or the model.
 type model struct {
 	*worker
 	state
@@ -21,17 +21,17 @@ type model struct {
 	keys   []binding
 	theme  widget.Theme
 	ascii  bool
-	frames *widget.Frames // nil: drawn at one rate
+	frames *widget.Frames // nil if frames are drawn at a fixed rate
 	label  string         // beside the name of the box on every screen: "demo"
 
 	typed  func(string) string // rewrites the commands in a text so that they can be pasted here
 	create bool                // begin with creating the box
-	browse func(string) error  // opens an address; nil: there is no browser
+	browse func(string) error  // opens an address; nil if there is no browser
 	signer func(ctx context.Context, step string) error
 
 	w, h  int
 	mouse bool
-	note  string // in place of the footer, until the next key
+	note  string // shown in place of the footer, until the next key
 
 	view      place // onDashboard stands for onFirst too
 	dashboard dashboard
@@ -40,7 +40,7 @@ type model struct {
 	drift     drift
 	logs      logs
 	doctor    doctor
-	op        *operation // the last one; kept until it is dismissed
+	op        *operation // the last operation, until it is dismissed
 
 	// On top of the view, the topmost first.
 	failure *failure
@@ -48,7 +48,7 @@ type model struct {
 	finder  *finder
 
 	lastFailure *failure
-	attaching   context.CancelFunc // gives the attach up that is under way; nil: none is
+	attaching   context.CancelFunc // cancels the attach that is under way; nil if there is none
 }
 
 func newModel(ctx context.Context, b Box) *model {
@@ -58,13 +58,13 @@ func newModel(ctx context.Context, b Box) *model {
 	return m
 }
 
-// bindings is the one table of keys.
+// bindings returns the one table of keys.
 func bindings() []binding {
 	return slices.Concat(moveBindings(), viewBindings(), verbBindings(), operationBindings(), logBindings(), doctorBindings(),
 		commonBindings())
 }
 
-// Init asks for the live state; the first frame does not wait for it.
+// Init asks the box for its state. The first frame does not wait for it.
 func (m *model) Init() tea.Cmd {
 	begin := m.pollNow()
 	if m.create && m.whyNot("create") == "" {
@@ -73,7 +73,7 @@ func (m *model) Init() tea.Cmd {
 	return tea.Batch(begin, m.firstChecks())
 }
 
-// Update changes the dashboard. It never waits: what takes time is a command.
+// Update changes the dashboard. It never waits: slow work is done by commands.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.frames.Wake()
 	return m, m.update(msg)
@@ -130,7 +130,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// key goes to what is on top; below that the table of keys decides.
+// key passes a key to whatever is on top of the view, else to the table of keys.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.note = ""
 	m.poll.wake()
@@ -138,12 +138,12 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case name == "ctrl+z":
 		return tea.Suspend
-	case m.small(): // nothing is done that cannot be seen
+	case m.small(): // the user could not see what a key does
 		if (name == "q" || name == "ctrl+c") && m.own == nil {
 			return m.quit()
 		}
 		return nil
-	case m.attaching != nil: // the terminal is about to be handed over: nothing else may begin
+	case m.attaching != nil: // the terminal is about to be handed over, so nothing else may begin
 		if name == "esc" || name == "ctrl+c" || name == "q" {
 			m.attaching()
 		} else {
@@ -174,7 +174,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// paste goes where text is typed and nowhere else: pasted text answers no question and presses no key.
+// paste adds a pasted text where text is typed. It answers no question and presses no key.
 func (m *model) paste(text string) tea.Cmd {
 	text = widget.Pasted(text)
 	switch {
@@ -189,7 +189,7 @@ func (m *model) paste(text string) tea.Cmd {
 	return nil
 }
 
-// place is where the person is, as the bindings know it.
+// place returns the view that the bindings act on.
 func (m *model) place() place {
 	if m.view == onDashboard && !m.hasBox() {
 		return onFirst
@@ -197,7 +197,7 @@ func (m *model) place() place {
 	return m.view
 }
 
-// show goes to a view, and ends what only the one before it needs.
+// show goes to a view, and ends the work that only the previous one needs.
 func (m *model) show(view place) {
 	if view != onLogs && view != onDetails {
 		m.logs.end()
@@ -209,7 +209,7 @@ func (m *model) show(view place) {
 	m.view = view
 }
 
-// quit ends the dashboard, or asks first where that would cancel an operation.
+// quit ends the dashboard. It asks first if that would cancel an operation.
 func (m *model) quit() tea.Cmd {
 	if m.own != nil {
 		m.dialog = m.askLeave()
@@ -219,5 +219,5 @@ func (m *model) quit() tea.Cmd {
 	return tea.Quit
 }
 
-// page is what the views draw with now.
+// page returns the theme and the time that views draw with.
 func (m *model) page() page { return page{Theme: m.theme, now: m.now(), typed: m.typed} }

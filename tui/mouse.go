@@ -2,7 +2,7 @@ package tui
 
 import tea "charm.land/bubbletea/v2"
 
-// clicked takes the wheel as the arrow keys, and a click on a row of a list as its selection.
+// clicked handles the mouse: the wheel moves like the arrow keys, a click selects the row of a list.
 func (m *model) clicked(msg tea.MouseMsg) tea.Cmd {
 	if m.dialog != nil || m.small() {
 		return nil
@@ -26,7 +26,7 @@ func (m *model) clicked(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// pick selects the row under the pointer.
+// pick selects the row at x, y.
 func (m *model) pick(x, y int) {
 	switch m.place() {
 	case onDashboard:

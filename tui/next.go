@@ -9,14 +9,14 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// suggestion is something that would be good to do now.
+// suggestion is an action that is useful now.
 type suggestion struct {
 	text string
 	id   string // of the binding that does it
-	step string // the one step of signing in that is meant
+	step string // the step of the sign-in to run
 }
 
-// suggestions are the most useful things to do in the state the box is in, the most urgent first; at most three.
+// suggestions returns at most three actions that are useful in the state of the box, the most urgent first.
 func (s *state) suggestions() []suggestion {
 	st := s.status()
 	var all []suggestion
@@ -60,7 +60,7 @@ func (s *state) suggestions() []suggestion {
 	if current && st.State == "running" {
 		add("attach", "work in the box")
 	}
-	rest, room := all, max(1, most-len(urgent)-len(all)) // signing in has many steps: it leaves room for the rest
+	rest, room := all, max(1, most-len(urgent)-len(all)) // the sign-in has many steps: leave room for the rest
 	for _, c := range st.Components {
 		if current && lastState(c) == protocol.SetupRequired && room > 0 {
 			urgent = append(urgent, suggestion{text: "sign in to " + product(c.Name), id: "sign-in", step: c.Name})
@@ -71,7 +71,7 @@ func (s *state) suggestions() []suggestion {
 	return all[:min(len(all), most)]
 }
 
-// nextLines draw the suggestions in one line where they fit, else a line each.
+// nextLines draws the suggestions in one line if they fit, else one a line.
 func (s *state) nextLines(p page, w int) []string {
 	var parts []string
 	line := ""
@@ -92,7 +92,7 @@ func (s *state) nextLines(p page, w int) []string {
 	return parts
 }
 
-// nothingToDo says why there is nothing to do.
+// nothingToDo returns the text to show where there is no suggestion.
 func (s *state) nothingToDo() string {
 	switch st := s.status(); {
 	case s.busy() != "":
@@ -105,7 +105,7 @@ func (s *state) nothingToDo() string {
 	return "nothing to do"
 }
 
-// follow does a suggestion.
+// follow runs a suggestion.
 func (m *model) follow(i int) tea.Cmd {
 	all := m.suggestions()
 	if i >= len(all) {

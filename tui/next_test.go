@@ -17,6 +17,7 @@ func TestNextLeavesRoom(t *testing.T) {
 	}
 }
 
+// someOf shortens a list to whole items and the number of those left out.
 func TestSomeOf(t *testing.T) {
 	for w, want := range map[int]string{30: "codex smoke, hermes stage", 24: "codex smoke +1", 14: "codex smoke +1", 5: "codex smoke, hermes stage"} {
 		if got := someOf("codex smoke, hermes stage", w); got != want {

@@ -31,18 +31,19 @@ func held(f *fake) (end chan error) {
 	return end
 }
 
-// settle takes in the events of an operation until it has ended.
+// settle handles the events of the operation until it has ended.
 func settle(t *testing.T, m *model) {
 	t.Helper()
 	for !m.op.ended {
 		b := m.op.feed.next(t.Context())
 		m.progressed(b)
 		if b.ended && !m.op.ended {
-			t.Fatal("the operation has not ended with its feed")
+			t.Fatal("the feed has ended, but not the operation")
 		}
 	}
 }
 
+// q during an operation asks first. If the answer is yes, the operation is canceled and its outcome is reported once.
 func TestQuitDuringAnOperation(t *testing.T) {
 	f := noBox()
 	end := held(f)
@@ -60,7 +61,7 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	}
 	settle(t, m)
 	close(end)
-	// Whether the operation ends before the dashboard or after it, its outcome is reported once.
+	// The operation may end before the dashboard or after it. Its outcome is reported once.
 	var out strings.Builder
 	err := m.waitUndone(&out)
 	if m.reportUnread(&out); fault.CodeOf(err) != fault.Interrupted || out.String() != "" {
@@ -68,7 +69,8 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	}
 }
 
-// After a failed create is closed, the first view shows the checks of this machine, also in a demo, which begins with create.
+// After a failed create is closed, the first view shows the checks of this machine, also in a dashboard that began with
+// create.
 func TestChecksAfterAFailedCreate(t *testing.T) {
 	f := noBox()
 	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
@@ -84,6 +86,7 @@ func TestChecksAfterAFailedCreate(t *testing.T) {
 	}
 }
 
+// The progress of a step is shortened by leaving out parts. Numbers are never cut.
 func TestStepProgressCutsNoNumber(t *testing.T) {
 	m := testModel(noBox(), 80, 24)
 	s := &step{detail: "claude smoke", begun: noon.Add(-1200 * time.Millisecond)}
@@ -100,8 +103,8 @@ func TestStepProgressCutsNoNumber(t *testing.T) {
 	}
 }
 
-// A phase that is undone after a failure is not shown as where it failed.
-func TestStepStaysWhereItFailed(t *testing.T) {
+// A failed step names the phase that failed, not a phase that was undone afterwards.
+func TestStepNamesTheFailedPhase(t *testing.T) {
 	o := &operation{}
 	for _, e := range []ops.Event{
 		{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "install", Title: "install"}}},
@@ -113,11 +116,11 @@ func TestStepStaysWhereItFailed(t *testing.T) {
 		o.apply(e)
 	}
 	if got := o.steps[0].detail; got != "executor health" {
-		t.Errorf("it failed at %q", got)
+		t.Errorf("the step failed at %q, want executor health", got)
 	}
 }
 
-// The clock of an operation goes on without the focus, since the terminal may be visible. There is only one pulse.
+// The clock of an operation runs on without the focus, since the terminal may be visible. There is only one pulse.
 func TestPulse(t *testing.T) {
 	m := on(noBox())
 	creating(9, nil)(m)
@@ -130,7 +133,7 @@ func TestPulse(t *testing.T) {
 	}
 	m.op.startPulse(m.worker)
 	m.update(tea.BlurMsg{})
-	m.op.startPulse(m.worker) // before the first was due
+	m.op.startPulse(m.worker) // before the first is due
 	for range 3 {
 		all := due
 		due = nil
@@ -143,6 +146,6 @@ func TestPulse(t *testing.T) {
 	}
 	m.op.finish(nil, noon)
 	if msg := due[0]; m.update(msg) != nil || len(due) != 1 {
-		t.Error("it goes on after the end")
+		t.Error("the pulse goes on after the operation has ended")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// An operation that fails while another view is shown is reported there, and its question is closed.
+// If an operation fails while another view is shown, its error appears there and its dialog is closed.
 func TestFailureElsewhere(t *testing.T) {
 	f := noBox()
 	end := held(f)
@@ -29,28 +29,28 @@ func TestFailureElsewhere(t *testing.T) {
 	if s := screen(m); !strings.Contains(s, "no room is left") || !strings.Contains(s, "hint: make room") || !strings.Contains(s, "ENOSPC") {
 		t.Fatal(s)
 	}
-	// Keys typed before the error could be read are ignored; after a pause they close it.
+	// Keys typed before the error could be read are ignored. After a pause a key closes it.
 	now := noon
 	m.now = func() time.Time { return now }
 	for range 3 {
 		now = now.Add(200 * time.Millisecond)
 		if press(m, "enter"); m.failure == nil {
-			t.Fatal("a key typed before the pause closes it")
+			t.Fatal("a key typed too early has closed the error")
 		}
 	}
 	now = now.Add(widget.Pause)
 	if press(m, "enter"); m.failure != nil {
-		t.Fatal("it does not close")
+		t.Fatal("the error does not close")
 	}
 	if press(m, "e"); m.failure == nil {
 		t.Fatal("e does not show it again")
 	}
 	if press(m, "esc"); m.failure != nil {
-		t.Fatal("an error that was opened by a key ignores keys")
+		t.Fatal("an error that a key has opened ignores the first key")
 	}
 }
 
-// The end of an operation is reported in whichever view is shown.
+// The success of an operation is reported in whichever view is shown.
 func TestSuccessElsewhere(t *testing.T) {
 	f := withStatus(off("stopped"))
 	end := held(f)
@@ -63,7 +63,7 @@ func TestSuccessElsewhere(t *testing.T) {
 	}
 }
 
-// The end of a long operation is announced to a terminal without the focus; that of a short one is not.
+// The end of a long operation is announced to a terminal without the focus. That of a short one is not.
 func TestLongOperationsAreAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		took    time.Duration
@@ -73,24 +73,24 @@ func TestLongOperationsAreAnnounced(t *testing.T) {
 		m := on(noBox())
 		creating(9, nil)(m)
 		m.op.begun, m.poll.blurred = noon.Add(-c.took), c.blurred
-		raw := false
+		announced := false
 		msgs, _ := m.progressed(batch[ops.Event]{from: m.op.feed, ended: true})().(tea.BatchMsg)
 		for _, cmd := range msgs {
 			if cmd == nil {
 				continue
 			}
 			if r, ok := cmd().(tea.RawMsg); ok {
-				raw = strings.Contains(fmt.Sprint(r.Msg), "\a") && strings.Contains(fmt.Sprint(r.Msg), "main is ready")
+				announced = strings.Contains(fmt.Sprint(r.Msg), "\a") && strings.Contains(fmt.Sprint(r.Msg), "main is ready")
 			}
 		}
-		if raw != c.want {
-			t.Errorf("%+v: announced %v", c, raw)
+		if announced != c.want {
+			t.Errorf("%+v: announced %v", c, announced)
 		}
 	}
 }
 
 // An error that was still on the screen is printed at exit.
-func TestUnreadErrorIsTold(t *testing.T) {
+func TestUnreadErrorIsPrinted(t *testing.T) {
 	m := on(noBox())
 	creating(9, fault.New(fault.HealthFailed, "smoke failed").Hint("look at the log"))(m)
 	m.lastFailure = &failure{err: m.op.err}

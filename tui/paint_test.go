@@ -9,7 +9,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// No glyph is of a private use area, and each has a substitute in ASCII.
+// No glyph is from a private use area, and each has an ASCII substitute.
 func TestGlyphs(t *testing.T) {
 	for _, s := range scenes() {
 		for _, r := range screen(s.make(120, 40)) {
@@ -17,7 +17,7 @@ func TestGlyphs(t *testing.T) {
 				t.Errorf("%s: private glyph %q", s.name, r)
 			}
 			if widget.ToASCII(string(r)) == "?" && r > 0x7e {
-				t.Errorf("%s: %q has no substitute in ASCII", s.name, r)
+				t.Errorf("%s: %q has no substitute", s.name, r)
 			}
 		}
 		m := s.make(80, 24)
@@ -35,8 +35,8 @@ func TestGlyphs(t *testing.T) {
 	}
 }
 
-// Text from the box cannot draw outside its place.
-func TestForeignTextIsTamed(t *testing.T) {
+// Control characters in text from the box do not reach the terminal.
+func TestTextFromTheBoxIsSanitized(t *testing.T) {
 	f := withStatus(runningStatus())
 	st := runningStatus()
 	st.Cause = "evil\x1b[2J\x1b]0;title\x07\r\x08\u202e text\u200b"
@@ -45,7 +45,7 @@ func TestForeignTextIsTamed(t *testing.T) {
 	m := on(f)
 	for _, bad := range []string{"\x1b[2J", "\x1b]0", "\x07", "\r", "\x08", "\u202e", "\u200b", "\t"} {
 		if strings.Contains(m.frame(), bad) {
-			t.Errorf("%q comes through", bad)
+			t.Errorf("%q reaches the terminal", bad)
 		}
 	}
 	if !strings.Contains(screen(m), "evil text") {
@@ -64,7 +64,7 @@ func TestReadable(t *testing.T) {
 		`{broken`:         `{broken`,
 	} {
 		if got := readable(line); got != want {
-			t.Errorf("%q reads %q, want %q", line, got, want)
+			t.Errorf("readable(%q) = %q, want %q", line, got, want)
 		}
 	}
 }

@@ -8,18 +8,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A paste goes only where text is typed, and a huge one does not delay the next key.
+// Pasted text goes only where text is typed, and a large paste does not delay the next key.
 func TestPaste(t *testing.T) {
 	much := tea.PasteMsg{Content: strings.Repeat("\x1b[31mmain\n", 1<<20)}
 	for _, c := range []struct {
 		name, keys, paste, shows string
 	}{
-		{"into the palette", ":", "doct\n", ": doct"},
-		{"into the name", "X", "main\n", "> main"},
-		{"into a search", "l /", "gate\nway", "/gateway"},
-		{"no answer to a question", "S", "y", "Stop main?"},
-		{"no key", "", "Sy", "▸ node"},
-		{"no words for a key", ":", "esc", ": esc"},
+		{"goes into the palette", ":", "doct\n", ": doct"},
+		{"goes into the name", "X", "main\n", "> main"},
+		{"goes into a search", "l /", "gate\nway", "/gateway"},
+		{"does not answer a question", "S", "y", "Stop main?"},
+		{"presses no key", "", "Sy", "▸ node"},
+		{"presses no key by its name", ":", "esc", ": esc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := withStatus(runningStatus())

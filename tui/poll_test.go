@@ -12,7 +12,7 @@ import (
 	"hermes-box/ops"
 )
 
-// A refresh keeps selection and scroll; a box that is gone is no longer shown.
+// A refresh keeps the selection. A box that was destroyed is no longer shown.
 func TestRefreshKeepsThePlace(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
@@ -32,8 +32,8 @@ func TestRefreshKeepsThePlace(t *testing.T) {
 	}
 }
 
-// A question that fails or hangs keeps the last answer, which is shown with its age.
-func TestStaleIsToldApart(t *testing.T) {
+// When asking the box fails or hangs, the last answer stays and is shown with its age.
+func TestStaleAnswerShowsItsAge(t *testing.T) {
 	f := withStatus(runningStatus())
 	m := on(f)
 	now := noon
@@ -42,9 +42,9 @@ func TestStaleIsToldApart(t *testing.T) {
 	now = now.Add(time.Minute)
 	drain(m, m.ask())
 	if m.live == nil {
-		t.Fatal("a failed question drops the last answer")
+		t.Fatal("a failed status has removed the last answer")
 	}
-	if m.ask() == nil { // and is not answered
+	if m.ask() == nil { // hangs: its command is not run
 		t.Fatal("not asked")
 	}
 	now = now.Add(time.Minute)
@@ -56,28 +56,29 @@ func TestStaleIsToldApart(t *testing.T) {
 	}
 }
 
+// Polling slows down while nothing changes, stops without the focus, and resumes with a key or the focus.
 func TestPollingSlowsAndStops(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	for range 10 {
 		drain(m, m.ask())
 	}
 	if m.poll.every != pollSeldom {
-		t.Errorf("the box is still asked every %v though nothing changes", m.poll.every)
+		t.Errorf("nothing changes, but the box is asked every %v", m.poll.every)
 	}
 	if press(m, "j"); m.poll.every != pollOften {
-		t.Error("a key does not wake it")
+		t.Error("a key does not speed up polling")
 	}
 	f := m.box.(*fake)
 	asked := func() int { return strings.Count(strings.Join(f.asked, " "), "status") }
 	m.update(tea.BlurMsg{})
 	before := asked()
 	if drain(m, m.update(tickMsg{m.poll.turn})); asked() != before {
-		t.Error("the box is asked though nobody looks")
+		t.Error("the box is asked without the focus")
 	}
 	if drain(m, m.update(tea.FocusMsg{})); asked() != before+1 {
-		t.Error("the box is not asked when somebody looks again")
+		t.Error("the box is not asked when the focus returns")
 	}
 	if m.update(tickMsg{m.poll.turn - 1}) != nil {
-		t.Error("an old tick is not dropped")
+		t.Error("an old tick is not ignored")
 	}
 }

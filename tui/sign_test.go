@@ -8,13 +8,13 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// Without colour no two states look alike, and each has a word.
+// No two states look alike without colour, and each has a glyph, a word and an ASCII substitute.
 func TestSigns(t *testing.T) {
 	seen := map[string]string{}
 	for _, state := range []string{"absent", "stopped", "starting", "running", "degraded", "unknown", protocol.Healthy, protocol.SetupRequired, "drifted", protocol.FailedState} {
 		s := SignOf(state)
 		if s.Glyph == "" || s.Word == "" || widget.ToASCII(s.Glyph) == "?" && s.Glyph != "?" {
-			t.Errorf("%s is shown as %q, or not at all in ASCII", state, s)
+			t.Errorf("%s is shown as %q, or has no ASCII substitute", state, s)
 		}
 		if other := seen[s.String()]; other != "" {
 			t.Errorf("%s and %s are both shown as %q", state, other, s)

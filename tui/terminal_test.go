@@ -16,7 +16,7 @@ import (
 
 const fakeVariable = "HERMES_BOX_TUI_TEST_BOX"
 
-// The test binary is also a dashboard of a box that misbehaves as the variable says.
+// TestMain runs the tests, or, if the variable is set, a dashboard of the misbehaving box that it names.
 func TestMain(m *testing.M) {
 	name := os.Getenv(fakeVariable)
 	if name == "" {
@@ -29,10 +29,11 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// misbehaving returns a box that floods, stays silent, hangs or panics.
 func misbehaving(name string) Box {
 	f := withStatus(runningStatus())
 	switch name {
-	case "flood", "silence": // a thousand events a second, for ever, or none
+	case "flood", "silence": // a thousand events a second, or none
 		f = noBox()
 		f.run = func(ctx context.Context, sink ops.Sink) error {
 			sink(ops.Event{Time: time.Now(), Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software"}}})
@@ -55,16 +56,17 @@ func misbehaving(name string) Box {
 	return f
 }
 
+// dashboardOn runs the test binary as a dashboard of that box, on a terminal.
 func dashboardOn(t testing.TB, name string) *ttytest.Terminal {
 	t.Helper()
 	return ttytest.Start(t, exec.Command(os.Args[0]), 80, 24, fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 }
 
-// A flood of events does not delay keys: they take no longer than with an operation that sends nothing, on the same
-// machine at the same moment.
+// A flood of events does not delay keys. They are compared with those of an operation that sends nothing, at the same
+// time on the same machine.
 func TestKeyToFrameInAFlood(t *testing.T) {
 	boxes := []string{"flood", "silence"}
-	on, took := map[string]*ttytest.Terminal{}, map[string][]time.Duration{}
+	on, took := map[string]*ttytest.Terminal{}, map[string][]time.Duration{} // by box
 	for _, box := range boxes {
 		on[box] = dashboardOn(t, box)
 		on[box].Shows("create the box")
@@ -91,7 +93,7 @@ func TestKeyToFrameInAFlood(t *testing.T) {
 	}
 	for _, box := range boxes {
 		on[box].Type("qy")
-		if status := on[box].Ends(5 * time.Second); status != 1 { // that of the operation, which is canceled
+		if status := on[box].Ends(5 * time.Second); status != 1 { // the operation was canceled
 			t.Errorf("status %d: %s", status, on[box].Text())
 		}
 		on[box].Restored()
@@ -112,10 +114,11 @@ func TestLeavingAHangingBox(t *testing.T) {
 	d.Restored()
 }
 
+// A panic restores the terminal, is printed, and ends with a status that is not 0.
 func TestPanicRestoresTheTerminal(t *testing.T) {
 	d := dashboardOn(t, "panic")
 	if status := d.Ends(5 * time.Second); status == 0 {
-		t.Error("status 0 after a panic")
+		t.Error("a panic ends with status 0")
 	}
 	d.Restored()
 	if !strings.Contains(d.Output(), "out of luck") {

@@ -8,13 +8,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Bubble Tea has the ticker where Pace looks for it. Without it a dashboard at rest would cost as much as a busy one.
+// Pace finds the ticker of this version of Bubble Tea. Without it a dashboard at rest would cost as much as a busy one.
 func TestPaceFindsTheTicker(t *testing.T) {
 	if Pace(tea.NewProgram(nil)) == nil {
 		t.Error("this version of Bubble Tea has its ticker elsewhere: see tui/widget/frames.go")
 	}
 }
 
+// Frames are frequent while messages come, rare at rest, and frequent again with the first message.
 func TestFramesAreSeldomAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ticker := time.NewTicker(time.Second / FramesPerSecond)

@@ -21,7 +21,7 @@ func TestWrap(t *testing.T) {
 	} {
 		got := Wrap(c.text, c.w)
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%q in %d cells is %q, want %q", c.text, c.w, got, c.want)
+			t.Errorf("Wrap(%q, %d) = %q, want %q", c.text, c.w, got, c.want)
 		}
 		for _, line := range got {
 			if ansi.StringWidth(line) > c.w {
