@@ -8,10 +8,10 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// Where the locale has no UTF-8, or ASCII is asked for, verbs print nothing else, as the dashboard does. JSON stays.
+// Verbs print only ASCII where the locale is not UTF-8 or --ascii is given. JSON is the same everywhere.
 func TestVerbsInASCII(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	for _, c := range []struct {
 		env  string
 		args []string
@@ -36,16 +36,16 @@ func TestVerbsInASCII(t *testing.T) {
 	}
 }
 
-// The walkthrough of signing in is drawn in ASCII too.
+// The sign-in forms of login are drawn in ASCII too.
 func TestLoginInASCII(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	tm := ttytest.Start(t, m.cmd("", "login", "--ascii"), 80, 24)
 	tm.Shows("Sign in to box main: 0 of 6 done", "> ~ Claude Code")
 	tm.Type(enter, "works with your Anthropic account", "> Run it here")
 	tm.Type(esc, "> ~ Claude Code")
 	tm.Type(esc, "0 of 6 signed in")
-	ends(t, tm, 0)
+	wantExit(t, tm, 0)
 	if out := tm.Output(); strings.ContainsFunc(out, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		t.Errorf("%q", out)
 	}

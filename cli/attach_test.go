@@ -9,17 +9,17 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// running is a finished box whose VM runs; its command log begins here.
-func (m *machine) running() {
+// makeBootedBox makes a stopped box, starts its VM and empties the command log.
+func (m *machine) makeBootedBox() {
 	m.t.Helper()
-	m.finished()
+	m.makeStoppedBox()
 	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
 		m.t.Fatal(err, stderr)
 	}
 	m.write("home/logs/commands.ndjson", nil)
 }
 
-// commands are the programs that were run for the box since running, with what they were given.
+// commands returns the entries of the command log: the programs that were run, with their arguments.
 func (m *machine) commands() []string {
 	m.t.Helper()
 	data, err := os.ReadFile(filepath.Join(m.dir, "home/logs/commands.ndjson"))
@@ -33,19 +33,19 @@ func (m *machine) commands() []string {
 	return all
 }
 
-// Between the key and tmux no program is run in the box and no limactl, whatever the terminal: that the connection works
-// is proved by a round trip which needs none, and is not logged.
-func TestAttachRunsNothingBefore(t *testing.T) {
+// Before the session starts, ssh runs neither limactl nor a program in the box, whatever the terminal. It checks the
+// connection with a round trip that runs no program and is not logged.
+func TestAttachRunsOnlyTheSession(t *testing.T) {
 	m := newMachine(t)
-	m.running()
+	m.makeBootedBox()
 	for _, term := range []string{"xterm-256color", "rxvt"} {
 		m.write("home/logs/commands.ndjson", nil)
 		tm := ttytest.Start(t, m.cmd("", "ssh"), 80, 24, "TERM="+term)
 		tm.Hears(`\$ `)
 		tm.Type("exit\r")
-		ends(t, tm, 0)
-		if asked := m.commands(); len(asked) != 0 {
-			t.Errorf("TERM=%s: asked %q", term, asked)
+		wantExit(t, tm, 0)
+		if ran := m.commands(); len(ran) != 0 {
+			t.Errorf("TERM=%s: ran %q", term, ran)
 		}
 	}
 }

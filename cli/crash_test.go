@@ -19,7 +19,7 @@ import (
 )
 
 func TestInterruptedCreateLeavesNothing(t *testing.T) {
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGQUIT} { // as typed: ^C and ^\
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGQUIT} { // ^C and ^\
 		t.Run(sig.String(), func(t *testing.T) { interruptedCreate(t, sig) })
 	}
 }
@@ -51,7 +51,7 @@ func interruptedCreate(t *testing.T, sig os.Signal) {
 			if _, _, err := m.run("stop"); err == nil {
 				t.Error("stop during a create was not refused")
 			} else if o, _, _ := m.run("stop", "--json"); !strings.Contains(o, `"code":"busy"`) || !strings.Contains(o, fmt.Sprint(c.Process.Pid)) {
-				t.Errorf("the loser is told %s", o)
+				t.Errorf("stop during a create says %s", o)
 			}
 			c.Process.Signal(sig)
 		}
@@ -60,15 +60,15 @@ func interruptedCreate(t *testing.T, sig os.Signal) {
 	if code := c.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), `"code":"interrupted"`) {
 		t.Errorf("interrupted create: %v, %s", err, out.String())
 	}
-	if left := m.left(); len(left) != 0 {
-		t.Errorf("left: %v", left)
+	if remaining := m.inventory(); len(remaining) != 0 {
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 
-// Killed in the middle of a step, no limactl goes on alone and makes what the next command has looked for in vain.
+// If hermes-box is killed in the middle of a step, its limactl dies with it and makes nothing afterwards.
 func TestCreateKilledWithinLimactl(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux can end the children of a process that was killed")
+		t.Skip("only Linux can kill the children of a killed process")
 	}
 	m := newMachine(t)
 	real, pidFile := m.limactl, filepath.Join(m.dir, "pid")
@@ -94,31 +94,30 @@ func TestCreateKilledWithinLimactl(t *testing.T) {
 	}
 	c.Process.Kill()
 	c.Wait()
-	gone(t, pid, 30*time.Second)
-	if left := m.left(); slices.Contains(left, "vm main") {
-		t.Errorf("limactl went on alone: %v", left)
+	waitForExit(t, pid, 30*time.Second)
+	if remaining := m.inventory(); slices.Contains(remaining, "vm main") {
+		t.Errorf("limactl kept running and made the VM: %v", remaining)
 	}
 }
 
-// A destroy that was cut off before it removed anything is forgotten, not finished.
-func TestDestroyCutOffAtOnceLosesNothing(t *testing.T) {
+// If a destroy was interrupted before it removed anything, the next command drops its journal and removes nothing.
+func TestDestroyInterruptedBeforeItsFirstStepLosesNothing(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	m.write("home/boxes/main.operation", []byte(`{"operation":"destroy","started":"2026-01-01T00:00:00Z","step":"vm","made":["disk","vm"]}`))
 	if out, _, _ := m.run("create", "--json"); !strings.Contains(out, `"code":"already_exists"`) {
 		t.Errorf("create says %s", out)
 	}
-	if left := m.left(); !slices.Equal(left, []string{"main.json", "disk main-data", "vm main"}) {
-		t.Errorf("left: %v", left)
+	if remaining := m.inventory(); !slices.Equal(remaining, []string{"main.json", "disk main-data", "vm main"}) {
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 
-// A kill within Lima's own making or deleting of the disk leaves a directory that Lima cannot read: the next command
-// gets past it.
-func TestCutOffWithinTheDisk(t *testing.T) {
+// A kill while Lima creates or deletes the disk leaves a directory that Lima cannot read: destroy removes it.
+func TestKilledWhileLimaHandlesTheDisk(t *testing.T) {
 	for _, operation := range []string{"destroy", "create"} {
 		m := newMachine(t)
-		m.finished()
+		m.makeStoppedBox()
 		if operation == "create" {
 			data, err := os.ReadFile(filepath.Join(m.dir, "home/boxes/main.json"))
 			if err != nil {
@@ -134,42 +133,42 @@ func TestCutOffWithinTheDisk(t *testing.T) {
 			}
 		}
 		if out, stderr, err := m.run("destroy", "--force", "--quiet"); err != nil {
-			t.Errorf("destroy after a %s that was cut off: %v %s%s", operation, err, out, stderr)
+			t.Errorf("destroy after an interrupted %s: %v %s%s", operation, err, out, stderr)
 		}
-		if left := m.left(); len(left) != 0 {
-			t.Errorf("destroy after a %s that was cut off leaves %v", operation, left)
+		if remaining := m.inventory(); len(remaining) != 0 {
+			t.Errorf("destroy after an interrupted %s leaves %v", operation, remaining)
 		}
 		if _, err := os.Lstat(half); err == nil {
-			t.Errorf("destroy after a %s that was cut off leaves what there is of the disk", operation)
+			t.Errorf("destroy after an interrupted %s leaves the directory of the disk", operation)
 		}
 	}
 }
 
-// A destroy that was killed while Lima deleted the VM is ended by another, and no other command forgets it.
-func TestCutOffWithinDeletingTheVM(t *testing.T) {
-	for _, gone := range []string{"lima.yaml", "disk"} {
+// If a destroy was killed while Lima deleted the VM, only another destroy finishes it; the others keep the journal.
+func TestKilledWhileLimaDeletesTheVM(t *testing.T) {
+	for _, missing := range []string{"lima.yaml", "disk"} {
 		m := newMachine(t)
-		m.finished()
+		m.makeStoppedBox()
 		m.write("home/boxes/main.operation", []byte(`{"operation":"destroy","started":"2026-01-01T00:00:00Z","step":"vm","made":["disk","vm"]}`))
-		if err := os.Remove(filepath.Join(m.lima(), "main", gone)); err != nil {
+		if err := os.Remove(filepath.Join(m.lima(), "main", missing)); err != nil {
 			t.Fatal(err)
 		}
 		for _, next := range []string{"start", "stop", "create"} {
 			if _, stderr, err := m.run(next, "--quiet"); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
-				t.Errorf("%s without %s: %v %s", next, gone, err, stderr)
+				t.Errorf("%s without %s: %v %s", next, missing, err, stderr)
 			}
 		}
 		m.must("destroy", "--force", "--quiet")
-		if left := m.left(); len(left) != 0 {
-			t.Errorf("without %s, left: %v", gone, left)
+		if remaining := m.inventory(); len(remaining) != 0 {
+			t.Errorf("without %s, remaining: %v", missing, remaining)
 		}
 	}
 }
 
-// What is left of a VM is not offered to be stopped and started: there is none, and the data is still there.
-func TestHalfAVMIsNoVM(t *testing.T) {
+// An incomplete VM directory is reported as a VM that is gone, with the data kept; no verb offers to stop or start it.
+func TestIncompleteVMIsReportedAsGone(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	if err := os.Remove(filepath.Join(m.lima(), "main", "lima.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -185,10 +184,10 @@ func TestHalfAVMIsNoVM(t *testing.T) {
 	m.must("destroy", "--force", "--quiet")
 }
 
-// A destroy whose VM is gone has not been undone, and does not say so.
+// A destroy that fails after it has removed the VM does not say that it was undone.
 func TestDestroyThatRemovedTheVMIsNotUndone(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	inject(t, m, rehearsal.DiskDeleteSkipped)
 	_, stderr, err := m.run("destroy", "--force")
 	if err == nil || strings.Contains(stderr, "↩ undone") || !strings.Contains(stderr, `could not undo: remove the VM: box "main" is no longer whole`) {
@@ -198,10 +197,10 @@ func TestDestroyThatRemovedTheVMIsNotUndone(t *testing.T) {
 	m.must("destroy", "--force", "--quiet")
 }
 
-// Ending a destroy that waits for a limactl that hangs does not wait for another.
+// A destroy that is interrupted while limactl hangs does not call limactl again.
 func TestDestroyInterruptedWhileLimaHangs(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	inject(t, m, rehearsal.ListHangs)
 	c := m.cmd("", "destroy", "--force", "--events")
 	stderr, err := c.StderrPipe()
@@ -223,16 +222,16 @@ func TestDestroyInterruptedWhileLimaHangs(t *testing.T) {
 		}
 	}
 	c.Wait()
-	if took := time.Since(begun); c.ProcessState.ExitCode() != exitInterrupted || took > 20*time.Second { // a list has 30
+	if took := time.Since(begun); c.ProcessState.ExitCode() != exitInterrupted || took > 20*time.Second { // the timeout of a list is 30 s
 		t.Errorf("exit %d after %v", c.ProcessState.ExitCode(), took)
 	}
 	heal(t, m, rehearsal.ListHangs)
-	if left := m.left(); !slices.Equal(left, []string{"main.json", "disk main-data", "vm main"}) {
-		t.Errorf("left: %v", left)
+	if remaining := m.inventory(); !slices.Equal(remaining, []string{"main.json", "disk main-data", "vm main"}) {
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 
-// What could not be undone stays on record, so that the next command can.
+// If undoing fails, the journal stays, so that the next command can undo it.
 func TestFailedUndoIsRecoveredByTheNext(t *testing.T) {
 	m := newMachine(t)
 	real := m.limactl
@@ -248,8 +247,8 @@ func TestFailedUndoIsRecoveredByTheNext(t *testing.T) {
 	if _, stderr, err := m.run(args...); err == nil || !strings.Contains(stderr, "could not undo") {
 		t.Fatalf("create whose undo fails: %v %s", err, stderr)
 	}
-	if left := m.left(); !slices.Contains(left, "main.json") || !slices.Contains(left, "vm main") {
-		t.Fatalf("left: %v", left)
+	if remaining := m.inventory(); !slices.Contains(remaining, "main.json") || !slices.Contains(remaining, "vm main") {
+		t.Fatalf("remaining: %v", remaining)
 	}
 	os.Remove(flag)
 	heal(t, m, rehearsal.StartFails)
@@ -258,10 +257,10 @@ func TestFailedUndoIsRecoveredByTheNext(t *testing.T) {
 	}
 }
 
-// What a command in the box is given may be a secret: the logs hold none of it.
+// The arguments of exec may be secrets: no log holds them.
 func TestNoSecretInTheLogs(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
 		t.Fatal(err, stderr)
 	}

@@ -16,16 +16,16 @@ import (
 	"hermes-box/ops"
 )
 
-// killedCreate is a create that was killed after a step.
-func (m *machine) killedCreate(step string) {
+// killCreateAfter runs a create that is killed after a step.
+func (m *machine) killCreateAfter(step string) {
 	m.t.Helper()
 	c := m.cmd(step, "create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror"))
 	if err := c.Run(); err == nil || c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		m.t.Fatalf("after %s the process was not killed: %v", step, err)
+		m.t.Fatalf("create was not killed after %s: %v", step, err)
 	}
 }
 
-// decode reads the one object of --json.
+// decode decodes the output of a command run with --json.
 func decode[T any](t *testing.T, out string) (v struct {
 	OK     bool
 	Result T
@@ -41,10 +41,10 @@ func decode[T any](t *testing.T, out string) (v struct {
 	return v
 }
 
-// What a killed create has left is told with the two commands that help, and no other repair.
-func TestKilledCreateIsTold(t *testing.T) {
+// After a killed create, status and doctor name the two commands that help, and no other.
+func TestKilledCreateIsReported(t *testing.T) {
 	m := newMachine(t)
-	m.killedCreate("vm")
+	m.killCreateAfter("vm")
 	out, _, err := m.run("status", "--json")
 	st := decode[ops.Status](t, out).Result
 	if u := st.Underway; err != nil || st.State != "degraded" || st.Busy != "create was cut off" || u == nil || u.Running || u.Operation != "create" || u.Step != "vm" {
@@ -66,10 +66,10 @@ func TestKilledCreateIsTold(t *testing.T) {
 	}
 }
 
-// start removes what a killed create has left, and does not hide it.
+// start removes what a killed create has left, and says what it removed.
 func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
 	m := newMachine(t)
-	m.killedCreate("vm")
+	m.killCreateAfter("vm")
 	out, stderr, err := m.run("start", "--json")
 	a := decode[any](t, out)
 	removed, _ := a.Error.Details["removed"].(map[string]any)
@@ -80,10 +80,10 @@ func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
 	if !strings.Contains(stderr, "! removed what an interrupted create had left") {
 		t.Errorf("stderr: %s", stderr)
 	}
-	if left := m.left(); len(left) != 0 {
-		t.Errorf("left: %v", left)
+	if remaining := m.inventory(); len(remaining) != 0 {
+		t.Errorf("remaining: %v", remaining)
 	}
-	for _, args := range [][]string{{"destroy", "--force", "--json"}, {"destroy", "--json"}} { // of nothing: nothing to do
+	for _, args := range [][]string{{"destroy", "--force", "--json"}, {"destroy", "--json"}} { // nothing is left to destroy
 		out, _, err = m.run(args...)
 		if a := decode[ops.Destroyed](t, out); err != nil || !a.Result.Already {
 			t.Errorf("destroy of nothing: %v %s", err, out)
@@ -94,22 +94,22 @@ func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
 func TestDestroyAfterAKilledCreate(t *testing.T) {
 	for _, step := range []string{"claim", "disk", "vm", "boot"} {
 		m := newMachine(t)
-		m.killedCreate(step)
+		m.killCreateAfter(step)
 		out, stderr, err := m.run("destroy", "--force")
 		if err != nil || !strings.Contains(out, "removed what an interrupted create of box main had left") || !strings.Contains(stderr, "! removed") {
 			t.Errorf("killed after %s: %v\n%s%s", step, err, out, stderr)
 		}
 		if step == "boot" && !strings.Contains(out, "of artifacts are kept for the next create; to remove them: rm -rf ") {
-			t.Errorf("it does not say what is kept: %s", out)
+			t.Errorf("destroy does not say that the artifacts are kept: %s", out)
 		}
-		if left := m.left(); len(left) != 0 {
-			t.Errorf("killed after %s, destroyed, left: %v", step, left)
+		if remaining := m.inventory(); len(remaining) != 0 {
+			t.Errorf("killed after %s, destroyed, remaining: %v", step, remaining)
 		}
 	}
 }
 
-// While create runs, looking says so, by whom and since when, and offers nothing but to wait.
-func TestCreateUnderWayIsTold(t *testing.T) {
+// While create runs, status and doctor say so, with its pid and start time, and offer only to wait.
+func TestCreateUnderWayIsReported(t *testing.T) {
 	m := newMachine(t)
 	if err := rehearsal.Inject(m.lima(), rehearsal.HoldBoot); err != nil {
 		t.Fatal(err)
@@ -122,9 +122,9 @@ func TestCreateUnderWayIsTold(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	looked := false
-	var told bytes.Buffer
-	for dec := json.NewDecoder(io.TeeReader(stderr, &told)); ; {
+	checked := false
+	var events bytes.Buffer
+	for dec := json.NewDecoder(io.TeeReader(stderr, &events)); ; {
 		var e ops.Event
 		if dec.Decode(&e) != nil {
 			break
@@ -132,7 +132,7 @@ func TestCreateUnderWayIsTold(t *testing.T) {
 		if e.Kind != ops.Started || e.Step != "boot" {
 			continue
 		}
-		looked = true
+		checked = true
 		pid := fmt.Sprintf("(pid %d)", c.Process.Pid)
 		for _, verb := range []string{"status", "doctor"} {
 			out, _, err := m.run(verb)
@@ -151,20 +151,20 @@ func TestCreateUnderWayIsTold(t *testing.T) {
 		}
 		c.Process.Signal(os.Interrupt)
 	}
-	_, _ = io.Copy(&told, stderr) // a note that is no event ends the loop
+	_, _ = io.Copy(&events, stderr) // the loop ends at a line that is not an event
 	c.Wait()
-	if !looked {
+	if !checked {
 		t.Error("create never came to boot")
 	}
-	if left := m.left(); len(left) != 0 {
-		t.Errorf("left: %v\n%s", left, &told)
+	if remaining := m.inventory(); len(remaining) != 0 {
+		t.Errorf("remaining: %v\n%s", remaining, &events)
 	}
 }
 
-// Another Lima than the lock was qualified with is not let at a box; it may always be stopped.
+// start refuses a Lima of another version than the lock names; stop does not.
 func TestStartWantsTheLimaOfTheLock(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	lock, err := os.ReadFile(filepath.Join(m.dir, "hermes-box.lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -182,10 +182,10 @@ func TestStartWantsTheLimaOfTheLock(t *testing.T) {
 	}
 }
 
-// A box that is off keeps what was last seen of it, and its ports; scripts get nothing twice.
+// The status of a stopped box shows its ports and what was last seen of it; JSON holds each fact once.
 func TestStatusOfAStoppedBox(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	m.write("home/boxes/main.seen", fmt.Appendf(nil, `{"at":%q,"box":"2026-01-01T00:00:00Z","status":{"protocol":2,"os":"Debian","arch":"amd64","kernel":"6","uptime":9,`+
 		`"now":"2026-01-01T00:00:00Z","cpus":2,"load":0,"memory":{"used":1,"total":2},"root":{"used":1,"total":2},"data":{"used":1,"total":2},"data_uuid":"u","lock":"schema: 1\n",`+
 		`"components":[{"name":"codex","applied":"1.0.0","previous":"0.9.0","state":"healthy"}]}}`, time.Now().Add(-2*time.Minute).UTC().Format(time.RFC3339)))
@@ -201,17 +201,17 @@ func TestStatusOfAStoppedBox(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 	if strings.Contains(out, "schema: 1") || strings.Count(out, "codex") != 1 {
-		t.Errorf("twice or too much: %s", out)
+		t.Errorf("a fact is there twice, or the lock is: %s", out)
 	}
 }
 
-// What a download has left half done, and nobody took over for a week, goes with the next command that changes a box.
-func TestOldDownloadsAreSwept(t *testing.T) {
+// A partial download that is older than a week is removed by the next command that changes a box.
+func TestOldPartialDownloadsAreRemoved(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	half := filepath.Join("home/artifacts/partial", "sha256-"+strings.Repeat("a", 64))
 	m.write(half, []byte("half"))
-	for age, left := range map[time.Duration]bool{time.Hour: true, 8 * 24 * time.Hour: false} {
+	for age, kept := range map[time.Duration]bool{time.Hour: true, 8 * 24 * time.Hour: false} {
 		path := filepath.Join(m.dir, half)
 		m.write(half, []byte("half"))
 		at := time.Now().Add(-age)
@@ -221,16 +221,16 @@ func TestOldDownloadsAreSwept(t *testing.T) {
 		if _, stderr, err := m.run("stop"); err != nil {
 			t.Fatal(err, stderr)
 		}
-		if _, err := os.Stat(path); os.IsNotExist(err) == left {
+		if _, err := os.Stat(path); os.IsNotExist(err) == kept {
 			t.Errorf("%v old: %v", age, err)
 		}
 	}
 }
 
-// A damaged record is told with advice that loses nothing, and keeps doctor and the logs from nothing that needs none.
-func TestDamagedRecordIsTold(t *testing.T) {
+// A damaged record is reported with a hint that loses no data; doctor and "logs commands" work without the record.
+func TestDamagedRecordIsReported(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	m.write("home/boxes/main.json", []byte("{"))
 	m.write("home/logs/commands.ndjson", []byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"))
 	for _, verb := range []string{"start", "status"} {
@@ -249,10 +249,10 @@ func TestDamagedRecordIsTold(t *testing.T) {
 	}
 }
 
-// A create that was cut off and whose journal was taken away is never taken for one that is under way: by ourselves.
+// A box whose create was interrupted and whose journal is missing is reported as unfinished, not as being created.
 func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	record, err := os.ReadFile(filepath.Join(m.dir, "home/boxes/main.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -262,14 +262,13 @@ func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
 		t.Errorf("start: %v %s", err, stderr)
 	}
 	m.must("destroy", "--force", "--quiet")
-	if left := m.left(); len(left) != 0 {
-		t.Errorf("left: %v", left)
+	if remaining := m.inventory(); len(remaining) != 0 {
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 
-// After a start, a stop or a destroy that was killed, status names the verb and the step, and no process that is gone. What
-// runs under the next command is told with its pid.
-func TestKilledOperationIsTold(t *testing.T) {
+// After a killed start, stop or destroy, status names the verb, the step and the command that repairs it, and no pid.
+func TestKilledOperationIsReported(t *testing.T) {
 	m := newMachine(t)
 	m.makeBox()
 	m.must("stop", "--quiet")
@@ -282,7 +281,7 @@ func TestKilledOperationIsTold(t *testing.T) {
 			m.must(c.before, "--quiet")
 		}
 		args := strings.Fields(c.args)
-		m.killed(c.step, args...)
+		m.killAfter(c.step, args...)
 		u := decode[ops.Status](t, m.must("status", "--json")).Result.Underway
 		if u == nil || u.Running || u.PID != 0 || u.Operation != args[0] || u.Step != c.step || u.Repair != c.repair {
 			t.Errorf("%s killed at %s: %+v", c.args, c.step, u)

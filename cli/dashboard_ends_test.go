@@ -13,10 +13,10 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// ctrl-z gives the shell its terminal back, and fg the dashboard.
+// ctrl-z restores the terminal for the shell, and fg brings the dashboard back.
 func TestDashboardSuspends(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	program := m.cmd("", "version").Path
 	shell := m.cmd("", "version")
 	shell.Path, shell.Args = "/bin/sh", []string{"sh", "-i"}
@@ -27,7 +27,7 @@ func TestDashboardSuspends(t *testing.T) {
 	d.Type(ctrlZ)
 	d.Hears("prompt> ")
 	if d.Mode(1049) || d.Mode(1002) {
-		t.Error("the terminal is not given back to the shell")
+		t.Error("the terminal is not restored for the shell")
 	}
 	d.Hides("▸ uv")
 	d.Type("fg\n", "▸ uv")
@@ -42,10 +42,10 @@ func TestDashboardSuspends(t *testing.T) {
 func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		m := newMachine(t)
-		m.finished()
+		m.makeStoppedBox()
 		d := m.dashboard("▸ node")
 		d.Signal(s)
-		ends(t, d, exitInterrupted)
+		wantExit(t, d, exitInterrupted)
 		if out := d.Output(); strings.Contains(out, "interrupt again to stop at once") {
 			t.Errorf("%v: something is written over the screen: %q", s, out)
 		}
@@ -55,28 +55,28 @@ func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
 // A signal during a create undoes it before the program ends.
 func TestDashboardUndoesAtASignal(t *testing.T) {
 	m := newMachine(t)
-	d := m.creating()
+	d := m.dashboardInCreate()
 	d.Signal(syscall.SIGTERM)
 	if got := d.Ends(20 * time.Second); got != exitInterrupted {
 		t.Errorf("status %d", got)
 	}
 	d.Restored()
 	d.Shows("undone: make the VM")
-	m.nothing()
+	m.wantNothing()
 }
 
-// A terminal that goes away ends it the same way.
-func TestDashboardUndoesWhenTheTerminalGoes(t *testing.T) {
+// A create is also undone when the terminal is closed.
+func TestDashboardUndoesWhenTheTerminalIsClosed(t *testing.T) {
 	m := newMachine(t)
-	d := m.creating()
+	d := m.dashboardInCreate()
 	d.HangUp()
 	d.Ends(20 * time.Second)
-	m.nothing()
+	m.wantNothing()
 }
 
-// A limactl that hangs, and does not mind being asked to end, delays neither the first frame nor a key nor the end.
+// A limactl that hangs and ignores SIGTERM delays neither the first frame, nor a key, nor quitting.
 func TestDashboardWithAHangingLimactl(t *testing.T) {
-	m := booted(t)
+	m := newBootedMachine(t)
 	pidFile := filepath.Join(m.dir, "pid")
 	t.Cleanup(func() { m.limactl = filepath.Join(m.dir, "real", "limactl") })
 	m.script("limactl", fmt.Sprintf("trap '' TERM\necho $$ >%[1]s.new; mv %[1]s.new %[1]s\nexec sleep 300\n", pidFile))
@@ -103,18 +103,18 @@ func TestDashboardWithAHangingLimactl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone(t, pid, 5*time.Second)
+	waitForExit(t, pid, 5*time.Second)
 }
 
-// gone waits for a process to end. One that is dead and waits for somebody to reap it has.
-func gone(t *testing.T, pid int, within time.Duration) {
+// waitForExit waits for a process to end. A zombie has ended.
+func waitForExit(t *testing.T, pid int, within time.Duration) {
 	t.Helper()
 	for deadline := time.Now().Add(within); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || strings.Contains(string(stat), ") Z ") {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("process %d is left behind", pid)
+			t.Errorf("process %d still runs", pid)
 			return
 		}
 	}

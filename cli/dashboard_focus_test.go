@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A terminal that has reported the loss of its focus, and then takes a key: the dashboard shows what another process did
-// to the box meanwhile, and o finds what it is doing.
+// After the terminal has lost its focus, the next key makes the dashboard show what another process did to the box
+// meanwhile.
 func TestDashboardWithoutFocus(t *testing.T) {
 	m := newMachine(t)
 	m.makeBox()
@@ -21,5 +21,5 @@ func TestDashboardWithoutFocus(t *testing.T) {
 		return strings.Contains(screen, "✓ healthy") && !strings.Contains(screen, "stopped")
 	})
 	d.Type("q")
-	ends(t, d, 0)
+	wantExit(t, d, 0)
 }

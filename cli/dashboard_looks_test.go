@@ -10,10 +10,10 @@ import (
 
 var colour = regexp.MustCompile(`\x1b\[(?:[0-9]+;)*(?:3[0-8]|4[0-8]|9[0-7])[;m]`)
 
-// The flags and the variables that say how it looks.
+// The flags and variables that select colours, theme and ASCII take effect.
 func TestDashboardLooks(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	for _, c := range []struct {
 		flag, env string
 		shows     string
@@ -34,28 +34,28 @@ func TestDashboardLooks(t *testing.T) {
 			t.Errorf("%s %s: %.8q", c.flag, c.env, d.Text()[i:])
 		}
 		d.Type("q")
-		ends(t, d, 0)
+		wantExit(t, d, 0)
 		if got := colour.MatchString(d.Output()); got != c.coloured {
 			t.Errorf("%s %s: colour %v", c.flag, c.env, got)
 		}
 	}
 }
 
-func TestDashboardKnowsItsThemes(t *testing.T) {
+func TestDashboardRefusesUnknownTheme(t *testing.T) {
 	d := newMachine(t).dashboard("pink", "HERMES_BOX_THEME=pink")
-	ends(t, d, exitUsage)
+	wantExit(t, d, exitUsage)
 	if !strings.Contains(d.Output(), "ansi, dark or light") {
 		t.Error(d.Output())
 	}
 }
 
-// A terminal that can do nothing gets the status as text.
+// On a dumb terminal, and for screen readers, the status is printed as text.
 func TestDashboardOnADumbTerminal(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	for env, escapes := range map[string]bool{"TERM=dumb": false, "ACCESSIBLE=1": true} {
 		d := m.dashboard("○ stopped", env)
-		ends(t, d, 0)
+		wantExit(t, d, 0)
 		if out := d.Output(); strings.Contains(out, "\x1b[?") || strings.Contains(out, "\x1b") != escapes {
 			t.Errorf("%s: %q", env, out)
 		}

@@ -9,7 +9,7 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// dashboard is hermes-box alone, on a terminal of the machine, when it shows a text.
+// dashboard starts hermes-box without a verb on a terminal, and returns the terminal when it shows a text.
 func (m *machine) dashboard(shows string, env ...string) *ttytest.Terminal {
 	m.t.Helper()
 	d := ttytest.Start(m.t, m.cmd("", "--mirror="+m.mirror), 80, 24, env...)
@@ -17,8 +17,8 @@ func (m *machine) dashboard(shows string, env ...string) *ttytest.Terminal {
 	return d
 }
 
-// creating is a dashboard in whose create the VM boots and boots.
-func (m *machine) creating() *ttytest.Terminal {
+// dashboardInCreate returns a dashboard that runs a create whose VM never finishes booting.
+func (m *machine) dashboardInCreate() *ttytest.Terminal {
 	m.t.Helper()
 	inject(m.t, m, rehearsal.HoldBoot)
 	d := m.dashboard("has all it needs")
@@ -26,18 +26,18 @@ func (m *machine) creating() *ttytest.Terminal {
 	return d
 }
 
-// nothing fails if anything of a box is left.
-func (m *machine) nothing() {
+// wantNothing fails if any part of a box exists.
+func (m *machine) wantNothing() {
 	m.t.Helper()
-	if left := m.left(); len(left) != 0 {
-		m.t.Errorf("left: %v", left)
+	if remaining := m.inventory(); len(remaining) != 0 {
+		m.t.Errorf("remaining: %v", remaining)
 	}
 }
 
-// Keys that come in one burst are all heard, in their order.
-func TestDashboardHearsFastTyping(t *testing.T) {
+// Keys that arrive in one burst are all handled, in order.
+func TestDashboardHandlesFastTyping(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	d := m.dashboard("▸ node")
 	d.Type("jjjjk", "▸ codex")
 	d.Type(":doctor"+enter, "inside the box")
@@ -46,12 +46,12 @@ func TestDashboardHearsFastTyping(t *testing.T) {
 	d.Type(esc)
 	d.Hides("type to search")
 	d.Type("qq")
-	ends(t, d, 0)
+	wantExit(t, d, 0)
 }
 
 func TestDashboardResizes(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	d := m.dashboard("┌ components")
 	d.Resize(40, 10)
 	d.Shows("needs 60x16; q quits")
@@ -63,13 +63,13 @@ func TestDashboardResizes(t *testing.T) {
 	d.Shows("components ───")
 	d.Hides("┌ components")
 	d.Type("q")
-	ends(t, d, 0)
+	wantExit(t, d, 0)
 }
 
-// Canceling asks first, with no as its answer, and undoes; the dashboard goes on.
+// Canceling a create asks first, with "no" as the default, and undoes the create; the dashboard stays open.
 func TestDashboardCancelsACreate(t *testing.T) {
 	m := newMachine(t)
-	d := m.creating()
+	d := m.dashboardInCreate()
 	d.Type("x", "Cancel the create?")
 	d.Type(enter)
 	d.Hides("Cancel the create?")
@@ -77,26 +77,26 @@ func TestDashboardCancelsACreate(t *testing.T) {
 	d.Type("n")
 	d.Hides("Leave while")
 	d.Type("xy", "create canceled after", "create was canceled; what it had done is undone", "↩ make the VM")
-	m.nothing()
-	rest()
+	m.wantNothing()
+	awaitKeys()
 	d.Type(enter, "create the box")
 	d.Type("q")
-	ends(t, d, 0)
+	wantExit(t, d, 0)
 }
 
-// rest is a while without keys: what is typed at once is not meant for what has just appeared.
-func rest() { time.Sleep(450 * time.Millisecond) }
+// awaitKeys waits until the dashboard takes keys: it ignores those typed just after a dialog has opened by itself.
+func awaitKeys() { time.Sleep(450 * time.Millisecond) }
 
-// The name of the box has to be typed; nothing else destroys it.
+// The dashboard destroys a box only when its name is typed.
 func TestDashboardDestroysByName(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	d := m.dashboard("▸ node")
 	d.Type("X", "Destroy main")
 	d.Type(enter, "type main")
 	d.Type("mian"+enter, "! type main")
 	d.Type(ctrlU+"main"+enter, "✓ main is gone")
-	m.nothing()
-	d.Type(ctrlC) // q would be taken for a key in flight
-	ends(t, d, 0)
+	m.wantNothing()
+	d.Type(ctrlC) // a q would be ignored as typed before the dialog appeared
+	wantExit(t, d, 0)
 }

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// Each view is reached by its key, and by its name in the palette.
+// Each view opens by its key and by its name in the palette.
 func TestDashboardReachesEveryView(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
-	m.relocked() // so that there is drift to see
+	m.replaceLock() // so that there is drift to see
 	d := m.dashboard("▸ node")
 	d.Shows("6 drift")
 	for _, view := range []struct{ key, name, shows string }{
@@ -38,11 +38,11 @@ func TestDashboardReachesEveryView(t *testing.T) {
 		}
 	}
 	d.Type("q")
-	ends(t, d, 0)
+	wantExit(t, d, 0)
 }
 
-// relocked has the lock want other versions than are applied.
-func (m *machine) relocked() {
+// replaceLock replaces the lock with one that has other versions than those applied.
+func (m *machine) replaceLock() {
 	m.t.Helper()
 	other, err := os.ReadFile(filepath.Join(m.dir, "demo-2.lock"))
 	if err != nil {

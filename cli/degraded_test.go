@@ -10,9 +10,9 @@ import (
 	"hermes-box/ops"
 )
 
-// A box that Lima reported errors of at boot, and that works, is running: create and start succeed, status says so, and
-// everything in it can be used.
-func TestWhatLimaSaidAtBootIsNoVerdict(t *testing.T) {
+// A box that works is "running" even if Lima reported errors at boot: create and start succeed, status shows no cause,
+// and every verb works.
+func TestErrorsOfLimaAtBootDoNotDegradeTheBox(t *testing.T) {
 	m := newMachine(t)
 	inject(t, m, rehearsal.Degraded)
 	m.makeBox()
@@ -22,12 +22,12 @@ func TestWhatLimaSaidAtBootIsNoVerdict(t *testing.T) {
 	m.wantSound("a start that Lima calls degraded")
 	st := decode[ops.Status](t, m.must("status", "--json")).Result
 	if st.Cause != "" {
-		t.Errorf("nothing is wrong with it, and status says %q", st.Cause)
+		t.Errorf("nothing is wrong with the box, but status says %q", st.Cause)
 	}
 	m.must("logs", "hermes")
 	m.must("login", "--json")
 
-	// Now the forwards are dead, as without Lima's guest agent. The rest can still be used, and start does not call it well.
+	// Now the forwards are dead, as without Lima's guest agent: everything else still works, and the box is "degraded".
 	inject(t, m, rehearsal.ForwardDead)
 	out := m.must("status")
 	for _, want := range []string{"not forwarded to this machine: executor (port ", "ssh, exec, logs and login work", "(Lima reported at boot: "} {
@@ -44,8 +44,8 @@ func TestWhatLimaSaidAtBootIsNoVerdict(t *testing.T) {
 	heal(t, m, rehearsal.ForwardDead)
 }
 
-// A box whose host agent does not answer is used all the same, and told as running with what is wrong.
-func TestBrokenHostAgentIsNoVerdict(t *testing.T) {
+// A box whose host agent does not answer can still be used; status shows it as running and says what is wrong.
+func TestBoxWithBrokenHostAgentCanBeUsed(t *testing.T) {
 	m := newMachine(t)
 	m.makeBox()
 	inject(t, m, rehearsal.Broken)
@@ -63,7 +63,7 @@ func TestBrokenHostAgentIsNoVerdict(t *testing.T) {
 	m.wantSound("a restart")
 }
 
-// A box that does not answer has components whose state nobody knows, and says what they were.
+// If a box does not answer, status shows the state of its components as unknown, with the state that was seen last.
 func TestComponentsOfABoxThatDoesNotAnswer(t *testing.T) {
 	m := newMachine(t)
 	m.makeBox()
@@ -78,17 +78,17 @@ func TestComponentsOfABoxThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	// A stop that cannot reach it has stopped no services: nothing is said to be undone, or not to be.
+	// A stop that cannot reach the box has stopped no services, so it says nothing of undoing.
 	if _, stderr, err := m.run("stop"); err == nil || strings.Contains(stderr, "undo") || !strings.Contains(stderr, "hint: hermes-box stop --force") {
 		t.Errorf("stop: %v %s", err, stderr)
 	}
 	heal(t, m, rehearsal.SSHRefused)
 }
 
-// The VM is gone and the data disk is there: every verb says so, none offers to make the box anew over it.
+// If the VM is gone and the data disk is there, every verb says so, and none offers to create the box.
 func TestVMGoneKeepsTheData(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	m.must("limactl", "delete", "main")
 	for verb, fails := range map[string]bool{"status": false, "start": true, "restart": true, "create": true, "doctor": true, "ssh": true, "exec -- true": true} {
 		out, stderr, err := m.run(strings.Fields(verb)...)
@@ -101,17 +101,17 @@ func TestVMGoneKeepsTheData(t *testing.T) {
 			}
 		}
 		if fails && !strings.Contains(out+stderr, "create does not touch it") {
-			t.Errorf("%s: %s%s", verb, out, stderr)
+			t.Errorf("%s does not say that create keeps the disk: %s%s", verb, out, stderr)
 		}
 	}
-	if left := strings.Join(m.left(), " "); left != "main.json disk main-data" {
-		t.Errorf("left: %s", left)
+	if remaining := strings.Join(m.inventory(), " "); remaining != "main.json disk main-data" {
+		t.Errorf("remaining: %s", remaining)
 	}
 	m.must("destroy", "--force", "--quiet")
 }
 
-// A box that was created and stopped, and whose lock changed since, says why it has drifted: status was remembered with the
-// lock that is applied.
+// The status of a stopped box whose lock has changed says what has drifted: the last status is saved with the applied
+// lock.
 func TestDriftOfAStoppedBoxHasAReason(t *testing.T) {
 	m := newMachine(t)
 	m.makeBox()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A reader that has gone ends us as it ends any other command: at once and without a word.
+// hermes-box exits silently when the reader of its output has gone, as other commands do.
 func TestClosedPipeIsQuiet(t *testing.T) {
 	m := newMachine(t)
 	m.write("home/logs/commands.ndjson", bytes.Repeat([]byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"), 100))
@@ -30,10 +30,10 @@ func TestClosedPipeIsQuiet(t *testing.T) {
 	}
 }
 
-// Interrupted, what changes nothing says so in one line.
+// An interrupted exec prints one line.
 func TestInterruptedExecIsOneLine(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
 		t.Fatal(err, stderr)
 	}
@@ -41,7 +41,7 @@ func TestInterruptedExecIsOneLine(t *testing.T) {
 	if err := syscall.Mkfifo(begun, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// An ssh that says when it begins, and then nothing more.
+	// An ssh that writes to a fifo when it starts, and then prints nothing.
 	silent := filepath.Join(m.dir, "silent")
 	m.write("silent/ssh", []byte("#!/bin/sh\necho begun >"+begun+"\nexec sleep 1000\n"))
 	if err := os.Chmod(filepath.Join(silent, "ssh"), 0o755); err != nil {
@@ -65,11 +65,11 @@ func TestInterruptedExecIsOneLine(t *testing.T) {
 	}
 }
 
-// What could not be written is an error, also of what cobra writes.
-func TestFullDiskIsToldOfAllOutput(t *testing.T) {
+// Every command fails when its output cannot be written, also where cobra writes it.
+func TestFullDiskIsReported(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip(err) // not a Linux
+		t.Skip(err) // only Linux has it
 	}
 	defer full.Close()
 	m := newMachine(t)

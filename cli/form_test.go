@@ -7,10 +7,10 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// Each question says how it is left, on the list and on a card.
-func TestFormSaysHowItIsLeft(t *testing.T) {
+// The list and each card show the key that leaves them.
+func TestFormShowsTheKeyThatLeavesIt(t *testing.T) {
 	t.Parallel()
-	term := ttytest.Start(t, newInhabited(t).cmd("", "login"), 80, 24, "ACCESSIBLE=")
+	term := ttytest.Start(t, newDemoBox(t).cmd("", "login"), 80, 24, "ACCESSIBLE=")
 	term.Shows("esc back")
 	term.Type(enter, "Run it here", "esc back")
 	term.Type(esc, "0 of 6 done")

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// patienceVariable is how long the verbs of a test wait for a limactl that does not answer.
+// patienceVariable names the variable that sets how long verbs wait for a limactl that does not answer.
 const patienceVariable = "HERMES_BOX_CLI_TEST_PATIENCE"
 
-// A limactl that hangs, or says one byte at a time, holds up no verb for longer than it has patience in all, however often
-// it asks; the hint is the command that hangs. A doctor once took a minute and a half.
+// A limactl that hangs, or prints one byte at a time, delays a verb by one timeout in all, however often the verb runs
+// limactl; the hint is the command that hangs. A doctor once took a minute and a half.
 func TestHangingLimactlHasOneDeadline(t *testing.T) {
 	for name, hang := range map[string]string{
 		"hangs":   "exec sleep 600",
@@ -22,7 +22,7 @@ func TestHangingLimactlHasOneDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMachine(t)
-			m.finished()
+			m.makeStoppedBox()
 			m.write("stuck limactl", []byte("#!/bin/sh\ncase \"$*\" in\n*list*) "+hang+" ;;\nesac\nexec "+m.limactl+" \"$@\"\n"))
 			stuck := filepath.Join(m.dir, "stuck limactl")
 			if err := os.Chmod(stuck, 0o755); err != nil {
@@ -35,7 +35,7 @@ func TestHangingLimactlHasOneDeadline(t *testing.T) {
 				c.Stdout, c.Stderr = &out, &out
 				begun := time.Now()
 				err := c.Run()
-				if took := time.Since(begun); took > 15*time.Second { // each question alone may take 20 s
+				if took := time.Since(begun); took > 15*time.Second { // the usual timeout of each call of limactl is 20 s
 					t.Errorf("%v took %v", args, took)
 				}
 				if err == nil || !strings.Contains(out.String(), "no answer in 2") || !strings.Contains(out.String(), "LIMA_HOME="+m.lima()+" '"+stuck+"' ") {

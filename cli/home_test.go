@@ -10,8 +10,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// A state directory that is not absolute is refused: it named another one in each directory, and '~/x' made a directory
-// called "~". The hint is what was meant.
+// A state directory that is not absolute is refused: it would be another one in each current directory, and '~/x' once
+// made a directory called "~". The hint sets the absolute path that was meant.
 func TestDirectoriesAreAbsolute(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -50,7 +50,7 @@ func TestDirectoriesAreAbsolute(t *testing.T) {
 	}
 }
 
-// Lima panics where HOME is not set. It is found in the user database, as ssh does.
+// Lima panics if HOME is not set, so hermes-box sets it from the user database, which ssh uses as well.
 func TestHomeNotSet(t *testing.T) {
 	t.Setenv("HOME", "")
 	if err := needHome(); err != nil {

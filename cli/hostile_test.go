@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever limactl does, the dashboard can be used and left, and nothing of what limactl says steers the terminal.
-func TestDashboardOutlivesItsLimactl(t *testing.T) {
+// Whatever limactl does, the dashboard works and quits, and no escape sequence of limactl reaches the terminal.
+func TestDashboardSurvivesHostileLimactl(t *testing.T) {
 	const says = `\033]52;c;ZXZpbA==\007\033[6n\033[31mBAD\302\2336n\342\200\256`
 	for name, script := range map[string]string{
 		"floods stdout":    "exec cat /dev/zero",
@@ -20,7 +20,7 @@ func TestDashboardOutlivesItsLimactl(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := booted(t)
+			m := newBootedMachine(t)
 			m.write("hostile", []byte("#!/bin/sh\n"+script+"\n"))
 			hostile := filepath.Join(m.dir, "hostile")
 			if err := os.Chmod(hostile, 0o755); err != nil {
@@ -35,9 +35,9 @@ func TestDashboardOutlivesItsLimactl(t *testing.T) {
 				d.Shows("BAD")
 			}
 			d.Type("q")
-			ends(t, d, 0)
+			wantExit(t, d, 0)
 			if out := d.Output(); strings.Contains(out, "\x1b]52") || strings.Contains(out, "\x1b[6n") || strings.Contains(out, "\u202e") {
-				t.Errorf("the terminal is steered: %q", out)
+				t.Errorf("an escape sequence reached the terminal: %q", out)
 			}
 			c := m.cmd("", "status")
 			c.Env = append(c.Env, "HERMES_BOX_LIMACTL="+hostile)

@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// inhabited is a running box of the demo, whose programs ask and answer as the real ones do.
-type inhabited struct {
+// demoBox is a machine with a running box of the demo, whose programs ask and answer as the real ones do.
+type demoBox struct {
 	*machine
 	token  string // Executor's
 	portal string
 }
 
-func newInhabited(t *testing.T) *inhabited {
+func newDemoBox(t *testing.T) *demoBox {
 	t.Helper()
-	m := &inhabited{machine: newMachine(t)}
+	m := &demoBox{machine: newMachine(t)}
 	m.makeBox()
 	_, m.token, _ = strings.Cut(strings.TrimSpace(m.must("exec", "--", "sudo", "cat", "/data/secrets/executor-token.env")), "=")
 	m.portal = strings.TrimSpace(m.must("open", "executor", "--print"))
-	// A browser that notes what it is given.
+	// A browser that writes the address to a file.
 	browser := filepath.Join(m.bin, "xdg-open")
 	if err := os.WriteFile(browser, []byte("#!/bin/sh\necho \"$1\" >"+m.dir+"/opened\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -30,8 +30,8 @@ func newInhabited(t *testing.T) *inhabited {
 	return m
 }
 
-// connect is what a person does in Executor's portal.
-func (m *inhabited) connect() {
+// connect connects something in Executor's portal, as a person does.
+func (m *demoBox) connect() {
 	m.t.Helper()
 	answer, err := http.Get(m.portal + "connect")
 	if err != nil {
@@ -43,8 +43,8 @@ func (m *inhabited) connect() {
 	}
 }
 
-// hermesFile is a file of Hermes's; empty if there is none.
-func (m *inhabited) hermesFile(name string) string {
+// hermesFile returns the content of a file in ~/.hermes; "" if there is none.
+func (m *demoBox) hermesFile(name string) string {
 	m.t.Helper()
 	return m.must("exec", "--", "sh", "-c", fmt.Sprintf("cat ~/.hermes/%s 2>/dev/null || :", name))
 }

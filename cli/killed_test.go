@@ -16,7 +16,7 @@ import (
 	"hermes-box/ops"
 )
 
-// steps runs a command that has to end well, and gives the steps of its plan as the program itself announces them.
+// steps runs a command that must succeed, and returns the steps of the plan that it announces.
 func (m *machine) steps(args ...string) (all []string) {
 	m.t.Helper()
 	_, stderr, err := m.run(append(args, "--events")...)
@@ -34,7 +34,7 @@ func (m *machine) steps(args ...string) (all []string) {
 	return all
 }
 
-// must runs a command that has to end well.
+// must runs a command that must succeed, and returns its stdout.
 func (m *machine) must(args ...string) (stdout string) {
 	m.t.Helper()
 	out, stderr, err := m.run(args...)
@@ -44,8 +44,8 @@ func (m *machine) must(args ...string) (stdout string) {
 	return out
 }
 
-// killed runs a command that is killed after a step.
-func (m *machine) killed(step string, args ...string) {
+// killAfter runs a command that is killed after a step, and checks that status works afterwards.
+func (m *machine) killAfter(step string, args ...string) {
 	m.t.Helper()
 	out, err := m.cmd(step, append(args, "--quiet")...).CombinedOutput()
 	var exit *exec.ExitError
@@ -57,14 +57,14 @@ func (m *machine) killed(step string, args ...string) {
 	}
 }
 
-// makeBox makes the box, with something in it that must never be lost.
+// makeBox creates the box with a file on its data disk, which wantSound checks.
 func (m *machine) makeBox() {
 	m.t.Helper()
 	m.must("create", "--quiet", "--mirror", m.mirror)
 	m.must("exec", "--", "sh", "-c", "echo mine > /data/home/agent/sentinel")
 }
 
-// wantSound fails unless the box runs, all is well in it and nothing was lost.
+// wantSound fails unless the box runs, answers, has no operation under way, and still has the file that makeBox wrote.
 func (m *machine) wantSound(after string) {
 	m.t.Helper()
 	if out := m.must("status", "--json"); !strings.Contains(out, `"state":"running"`) || !strings.Contains(out, `"live":true`) || strings.Contains(out, `"busy"`) {
@@ -75,8 +75,8 @@ func (m *machine) wantSound(after string) {
 	}
 }
 
-// stranger makes a VM and a disk that are not ours, and gives what left tells of them.
-func (m *machine) stranger() []string {
+// makeForeign makes a VM and a disk that do not belong to hermes-box, and returns what inventory lists of them.
+func (m *machine) makeForeign() []string {
 	m.t.Helper()
 	if err := os.MkdirAll(m.lima(), 0o700); err != nil {
 		m.t.Fatal(err)
@@ -88,7 +88,7 @@ func (m *machine) stranger() []string {
 func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	stranger := m.stranger()
+	foreign := m.makeForeign()
 	create := []string{"create", "--mirror", m.mirror}
 	steps := m.steps(create...)
 	if len(steps) < 13 {
@@ -96,9 +96,9 @@ func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
 	}
 	m.must("destroy", "--force", "--quiet")
 	for _, step := range steps {
-		m.killed(step, create...)
-		cut := m.left()
-		if step == "finish" { // it is whole, but for the journal's end
+		m.killAfter(step, create...)
+		cut := m.inventory()
+		if step == "finish" { // the box is complete, only the journal is still open
 			m.must("start", "--quiet")
 			if out := m.must("status", "--json"); !strings.Contains(out, `"state":"running"`) {
 				t.Errorf("killed after its last step: %s", out)
@@ -107,15 +107,15 @@ func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
 		} else if out, _, err := m.run("start", "--json"); err == nil || !strings.Contains(out, `"code":"not_found"`) {
 			t.Errorf("start after a create was killed at %s: %v %s", step, err, out)
 		}
-		if step != "preflight" && slices.Equal(cut, stranger) {
-			t.Errorf("killed after %s, nothing is left: the kill did not land where it should", step)
+		if step != "preflight" && slices.Equal(cut, foreign) {
+			t.Errorf("killed after %s, nothing is left: the kill came before the step", step)
 		}
-		if left := m.left(); !slices.Equal(left, stranger) {
-			t.Fatalf("killed after %s, recovered, left: %v (was %v)", step, left, cut)
+		if remaining := m.inventory(); !slices.Equal(remaining, foreign) {
+			t.Fatalf("killed after %s, recovered, remaining: %v (was %v)", step, remaining, cut)
 		}
 	}
-	m.killed("install", create...)
-	m.makeBox() // undoes and makes, in one
+	m.killAfter("install", create...)
+	m.makeBox() // one create undoes the killed one and makes the box
 	m.wantSound("a create that was killed at install")
 }
 
@@ -130,41 +130,41 @@ func TestStartKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	}
 	for _, step := range steps {
 		m.must("stop", "--quiet")
-		m.killed(step, "start")
+		m.killAfter(step, "start")
 		m.must("start", "--quiet")
 		m.wantSound("a start that was killed at " + step)
 	}
-	// The VM dies, its host agent is left: one step more.
+	// The VM dies and its host agent stays: the plan of start has one more step.
 	inject(t, m, rehearsal.AgentStays)
 	m.powerOff()
-	m.until("degraded")
+	m.waitForState("degraded")
 	heal(t, m, rehearsal.AgentStays)
-	m.killed("clear", "start")
+	m.killAfter("clear", "start")
 	m.must("start", "--quiet")
 	m.wantSound("a start that was killed at clear")
 }
 
-// powerOff kills the VM, as by kill -9.
+// powerOff kills the VM with kill -9.
 func (m *machine) powerOff() {
 	m.t.Helper()
 	data, err := os.ReadFile(filepath.Join(m.lima(), "main", "qemu.pid"))
 	if err != nil {
-		m.t.Skip("not a machine under qemu:", err)
+		m.t.Skip("the VM does not run under QEMU:", err)
 	}
 	if out, err := exec.Command("kill", "-9", string(data)).CombinedOutput(); err != nil {
 		m.t.Fatalf("%v %s", err, out)
 	}
 }
 
-// A VM that dies while its services are waited for ends the waiting, and is told.
-func TestStartTellsOfAVMThatDies(t *testing.T) {
+// If the VM dies while start waits for its services, start stops waiting and reports it.
+func TestStartReportsAVMThatDies(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []string{"ha.pid", "qemu.pid"} {
 		m := newMachine(t)
 		m.makeBox()
 		m.must("stop", "--quiet")
 		inject(t, m, rehearsal.AgentStays)
-		// The first call of the helper without sudo after one with it is the first status after the services were started.
+		// The first call of the helper without sudo after one with sudo is the first status after the services were started.
 		m.script("ssh", `cd `+m.lima()+`/main
 case "$*" in
 *"sudo -n "*"hermes-box-guest channel"*) touch started;;
@@ -179,8 +179,8 @@ cd / && exec $REAL "$@"`)
 	}
 }
 
-// until waits for a state of the box.
-func (m *machine) until(state string) {
+// waitForState waits until the box is in a state.
+func (m *machine) waitForState(state string) {
 	m.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		out := m.must("status", "--json")
@@ -188,7 +188,7 @@ func (m *machine) until(state string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			m.t.Fatalf("the box does not become %s: %s", state, out)
+			m.t.Fatalf("the box does not get into the state %s: %s", state, out)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	for _, step := range steps {
 		for _, next := range []string{"stop", "start"} {
 			m.must("start", "--quiet")
-			m.killed(step, "stop")
+			m.killAfter(step, "stop")
 			m.must(next, "--quiet")
 			if next == "stop" {
 				if out := m.must("status", "--json"); !strings.Contains(out, `"state":"stopped"`) {
@@ -220,7 +220,7 @@ func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 func TestDestroyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	stranger := m.stranger()
+	foreign := m.makeForeign()
 	m.makeBox()
 	steps := m.steps("destroy", "--force")
 	if want := []string{"vm", "disk", "forget"}; !slices.Equal(steps, want) {
@@ -231,21 +231,21 @@ func TestDestroyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 		if out, _, err := m.run("destroy", "--json"); err == nil || !strings.Contains(out, `"code":"preflight_failed"`) {
 			t.Errorf("destroy without --force: %v %s", err, out)
 		}
-		m.killed(step, "destroy", "--force")
+		m.killAfter(step, "destroy", "--force")
 		if step != "forget" {
-			before := m.left()
+			before := m.inventory()
 			for _, next := range [][]string{{"create", "--mirror", m.mirror}, {"start"}, {"stop"}} {
 				if _, stderr, err := m.run(append(next, "--quiet")...); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
-					t.Errorf("%s after a destroy cut off at %s: %v %s", next[0], step, err, stderr)
+					t.Errorf("%s after a destroy that was killed at %s: %v %s", next[0], step, err, stderr)
 				}
 			}
-			if left := m.left(); !slices.Equal(left, before) {
-				t.Errorf("others ended the destroy cut off at %s: %v, was %v", step, left, before)
+			if remaining := m.inventory(); !slices.Equal(remaining, before) {
+				t.Errorf("another command continued the destroy that was killed at %s: remaining %v, was %v", step, remaining, before)
 			}
 			m.must("destroy", "--force", "--quiet")
 		}
-		if left := m.left(); !slices.Equal(left, stranger) {
-			t.Errorf("killed after %s, finished, left: %v", step, left)
+		if remaining := m.inventory(); !slices.Equal(remaining, foreign) {
+			t.Errorf("killed after %s, finished, remaining: %v", step, remaining)
 		}
 	}
 }

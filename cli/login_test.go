@@ -18,7 +18,7 @@ import (
 
 func TestLoginLists(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	out, stderr, err := m.run("login")
 	want := `0 of 6 signed in
   ◦ Claude Code                  to do  not signed in
@@ -44,7 +44,7 @@ func TestLoginLists(t *testing.T) {
 		OK     bool
 		Result signIns
 	}
-	look := func(args ...string) signIns {
+	list := func(args ...string) signIns {
 		t.Helper()
 		out, stderr, err := m.run(append([]string{"login", "--json"}, args...)...)
 		if err != nil || json.Unmarshal([]byte(out), &answer) != nil || !answer.OK || stderr != "" {
@@ -52,18 +52,18 @@ func TestLoginLists(t *testing.T) {
 		}
 		return answer.Result
 	}
-	all := look()
+	all := list()
 	if all.Done != 2 || len(all.Steps) != 6 || !all.Steps[1].Done || !all.Steps[4].Done || all.Steps[4].URL != m.portal {
 		t.Errorf("%+v", all)
 	}
-	if one := look("codex"); one.Done != 1 || len(one.Steps) != 1 || strings.Join(one.Steps[0].Command, " ") != "codex login --device-auth" {
+	if one := list("codex"); one.Done != 1 || len(one.Steps) != 1 || strings.Join(one.Steps[0].Command, " ") != "codex login --device-auth" {
 		t.Errorf("%+v", one)
 	}
 }
 
 func TestLoginRefuses(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	for _, c := range []struct {
 		args   string
 		status int
@@ -89,17 +89,17 @@ func TestLoginRefuses(t *testing.T) {
 	}
 }
 
-// A person walks through all of it, by keys.
+// A person goes through all steps of login with the keyboard.
 func TestLoginWalk(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24)
 	tm.Shows("Sign in to box main: 0 of 6 done", "▸ ◦ Claude Code")
 	tm.Type(enter, "works with your Anthropic account", "in the box: claude auth login", "▸ Run it here")
 	tm.Type(enter, "Paste the code (in the demo any will do):")
 	tm.Type("secret-code" + enter)
 
-	// It is told that it is done; what comes next is chosen already. A program that fails is told too.
+	// A step that is done is marked, and the next one is selected. A program that fails is reported.
 	tm.Shows("✓ Claude Code                  done   signed in demo", "1 of 6 done", "▸ ◦ Codex")
 	tm.Type(enter, "codex login --device-auth", "▸ Run it here")
 	tm.Type(enter, "Press enter when it is done:")
@@ -107,7 +107,7 @@ func TestLoginWalk(t *testing.T) {
 	tm.Type(enter, "✗ codex login --device-auth ended with status 1", "▸ Run it here")
 	tm.Type(down+enter, "1 of 6 done", "▸ ◦ Hermes Agent") // skip
 
-	// Any order: up and down, in and out of a step.
+	// Steps can be opened and left in any order.
 	tm.Type(down+down+down+enter, "Hermes uses Executor with", "hermes-box setup executor", "▸ Run it here")
 	tm.Type(esc, "▸ ◦ Executor's token")
 	tm.Type(up+enter, "in the browser: http://127.0.0.1:", "▸ Open it in the browser")
@@ -122,29 +122,29 @@ func TestLoginWalk(t *testing.T) {
 	tm.Hears("✓.* have hermes take up its setup")
 	tm.Shows("✓ Hermes Agent", "✓ Hermes's model               done   demo-model", "▸ ◦ Executor's portal")
 
-	// A wrong token is refused and asked for again, the right one is given.
+	// A wrong token is refused and asked for again; the right one is accepted.
 	tm.Type(down+enter, "hermes-box setup executor", "▸ Run it here")
 	tm.Type(enter, "Executor's token", "Paste it")
 	tm.Type("0123456789"+enter, "executor does not accept this token", "▸ Run it here")
 	tm.Type(enter, "Paste it")
-	pasted := "\x1b[200~" + m.token + "\x1b[201~" // as terminals send it
+	pasted := "\x1b[200~" + m.token + "\x1b[201~" // as terminals send a paste
 	tm.Type(pasted+enter, "✓ Executor's token for Hermes  done   Hermes knows Executor", "4 of 6 done")
 	if strings.Contains(tm.Output(), m.token) {
 		t.Error("the token was shown")
 	}
 
-	// Leaving shows how it stands.
+	// Leaving prints the state of all steps.
 	tm.Type(esc, "4 of 6 signed in", "hermes-box exec -t -- codex login --device-auth")
-	ends(t, tm, 0)
+	wantExit(t, tm, 0)
 	if opened, err := os.ReadFile(filepath.Join(m.dir, "opened")); err != nil || string(opened) != m.portal+"\n" {
 		t.Errorf("the browser was given %q: %v", opened, err)
 	}
 }
 
-// A program that ends without having set anything up is reported as failed, and nothing is ticked.
+// A program that exits without setting anything up is reported as failed, and its step is not marked as done.
 func TestLoginEmptyKey(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24)
 	tm.Shows("▸ ◦ Claude Code")
 	tm.Type(down+down+enter, "hermes setup", "▸ Run it here")
@@ -152,18 +152,18 @@ func TestLoginEmptyKey(t *testing.T) {
 	tm.Type(enter, "no key was given", "press enter to go back to the sign-in")
 	tm.Type(enter, "✗ hermes setup ended with status 1", "▸ Run it here")
 	if out := tm.Output(); strings.Contains(out, "take up its setup") {
-		t.Errorf("it says that something was taken up: %q", out)
+		t.Errorf("it says that Hermes took up its setup: %q", out)
 	}
 	tm.Type(esc, "▸ ◦ Hermes Agent")
 	tm.Type(esc, "0 of 6 signed in")
-	ends(t, tm, 0)
+	wantExit(t, tm, 0)
 }
 
-// The forms have a screen of their own: what the shell has written is not drawn over, and is there again when a program of
-// the box runs and when the sign-in has ended.
+// The forms use the alternate screen: the shell's output is not drawn over, and is shown again while a program of the
+// box runs and after login has ended.
 func TestLoginLeavesTheShellsScreen(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	login := m.cmd("", "login")
 	shell := exec.Command("sh", "-c", `echo "what the shell wrote"; "$0" "$@"`, login.Path)
 	shell.Args, shell.Env, shell.Dir = append(shell.Args, login.Args[1:]...), login.Env, login.Dir
@@ -182,10 +182,10 @@ func TestLoginLeavesTheShellsScreen(t *testing.T) {
 		t.Errorf("the list is drawn over what the shell wrote:\n%s", s)
 	}
 	tm.Type(esc, "what the shell wrote", "1 of 6 signed in")
-	ends(t, tm, 0)
+	wantExit(t, tm, 0)
 }
 
-// A command on a card is on one line of a terminal of 80 columns, also as it is typed in the demo.
+// A command on a card fits on one line of 80 columns, also with --demo in it.
 func TestCommandsOnACardAreWhole(t *testing.T) {
 	a := &app{demo: true}
 	card := wrapped(cardText(ops.SignIn{Why: "why", Setup: "executor", Type: a.typed("hermes-box setup executor"), Ask: a.typed(ops.ShowToken)}), io.Discard)
@@ -196,40 +196,40 @@ func TestCommandsOnACardAreWhole(t *testing.T) {
 	}
 }
 
-// Nothing is remembered: what was signed in outside shows when it is looked at again, and what was undone too.
-func TestLoginLooksAgain(t *testing.T) {
+// "check again" shows sign-ins and sign-outs that were made outside of login.
+func TestLoginChecksAgain(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24)
 	tm.Shows("0 of 6 done", "▸ ◦ Claude Code")
 	tm.Type(enter, "▸ Run it here")
 	m.must("exec", "--", "sh", "-c", "echo code | claude auth login")
-	tm.Type(up+enter, "✓ Claude Code", "▸ Skip") // from the first to the last: check again
+	tm.Type(up+enter, "✓ Claude Code", "▸ Skip") // up from the first entry is the last one: check again
 	tm.Type(esc, "1 of 6 done", "▸ ✓ Claude Code")
 	m.must("exec", "--", "claude", "auth", "logout")
 	tm.Type(up+up+enter, "0 of 6 done") // check again
 	tm.Type(ctrlC)
-	ends(t, tm, 0)
+	wantExit(t, tm, 0)
 }
 
 func TestLoginOneStep(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	tm := ttytest.Start(t, m.cmd("", "login", "claude"), 80, 24)
 	tm.Shows("Paste the code (in the demo any will do):")
 	tm.Type("code"+enter, "✓ Claude Code                  done   signed in demo")
-	ends(t, tm, 0)
+	wantExit(t, tm, 0)
 
 	tm = ttytest.Start(t, m.cmd("", "login", "codex"), 80, 24)
 	tm.Shows("Press enter when it is done:")
 	tm.Type(endOfInput, "hermes-box: codex login --device-auth ended with status 1", "hint: hermes-box login codex")
-	ends(t, tm, 1)
+	wantExit(t, tm, 1)
 
-	// It does not begin while the clock of the box is an hour behind: what it gets would not be valid.
+	// A sign-in does not begin while the clock of the box is an hour behind: its tokens would not be valid.
 	inject(t, m.machine, "clock-skew")
 	tm = ttytest.Start(t, m.cmd("", "login", "codex"), 80, 24)
 	tm.Shows("behind this machine's: signing in would", "hint: hermes-box exec -- sudo systemctl restart systemd-timesyncd")
-	ends(t, tm, 1)
+	wantExit(t, tm, 1)
 	if strings.Contains(tm.Output(), "Press enter when it is done:") {
 		t.Error("the sign-in began")
 	}
@@ -241,15 +241,15 @@ func TestLoginOneStep(t *testing.T) {
 	}
 }
 
-// moves are sequences that do anything but colour.
-var moves = regexp.MustCompile(`\x1b(\[[0-9;?]*[^0-9;?m]|[^\[])`)
+// cursorMoves matches escape sequences other than colours.
+var cursorMoves = regexp.MustCompile(`\x1b(\[[0-9;?]*[^0-9;?m]|[^\[])`)
 
-// For screen readers everything is said in lines and answered in lines.
+// For screen readers, login prints lines and reads lines.
 func TestLoginAccessible(t *testing.T) {
 	t.Parallel()
 	for _, env := range []string{"ACCESSIBLE=1", "TERM=dumb"} {
 		t.Run(env, func(t *testing.T) {
-			m := newInhabited(t)
+			m := newDemoBox(t)
 			tm := ttytest.Start(t, m.cmd("", "login"), 80, 24, env)
 			tm.Hears("Enter a number between 1 and 8: ")
 			if all := tm.Output(); !strings.Contains(all, "1. ◦ Claude Code                  to do  not signed in\r\n") || !strings.Contains(all, "8.   Leave") {
@@ -271,17 +271,17 @@ func TestLoginAccessible(t *testing.T) {
 			tm.Type(m.token + enter)
 			tm.Hears("✓ Executor's token for Hermes")
 			tm.Hears("Enter a number between 1 and 8: ")
-			if all := tm.Output(); strings.Contains(all, m.token) || moves.MatchString(all) || env == "TERM=dumb" && strings.Contains(all, "\x1b") {
+			if all := tm.Output(); strings.Contains(all, m.token) || cursorMoves.MatchString(all) || env == "TERM=dumb" && strings.Contains(all, "\x1b") {
 				t.Errorf("the token, or a sequence that moves the cursor: %q", all)
 			}
-			tm.Type(endOfInput) // it of the input leaves, and runs nothing
+			tm.Type(endOfInput) // leaves, and runs nothing
 			tm.Hears("2 of 6 signed in")
-			ends(t, tm, 0)
+			wantExit(t, tm, 0)
 		})
 	}
 }
 
-// Whatever ends it, the terminal is as it was.
+// A login or setup that is terminated restores the terminal.
 func TestLoginSignals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -292,28 +292,28 @@ func TestLoginSignals(t *testing.T) {
 		{"list in lines", "ACCESSIBLE=1", func(tm *ttytest.Terminal) { tm.Hears("between 1 and 8: ") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newInhabited(t)
+			m := newDemoBox(t)
 			tm := ttytest.Start(t, m.cmd("", "login"), 80, 24, c.env)
 			c.until(tm)
 			tm.Signal(syscall.SIGTERM)
-			ends(t, tm, 130)
+			wantExit(t, tm, 130)
 		})
 	}
 	for _, env := range []string{"", "ACCESSIBLE=1"} {
 		t.Run("token "+env, func(t *testing.T) {
-			m := newInhabited(t)
+			m := newDemoBox(t)
 			tm := ttytest.Start(t, m.cmd("", "setup", "executor"), 80, 24, env)
 			tm.Hears("Executor's token")
 			tm.Type("half a tok")
 			tm.Signal(syscall.SIGTERM)
-			ends(t, tm, 130)
+			wantExit(t, tm, 130)
 		})
 	}
 }
 
 func TestLoginPlain(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	tm := ttytest.Start(t, m.cmd("", "login"), 80, 24, "NO_COLOR=1")
 	tm.Shows("▸ ◦ Claude Code")
 	for _, colour := range []string{"\x1b[3", "\x1b[9", "\x1b[38"} {
@@ -321,7 +321,7 @@ func TestLoginPlain(t *testing.T) {
 			t.Errorf("coloured: %q", tm.Output())
 		}
 	}
-	// Small terminals: no size ends it.
+	// login keeps running on a terminal of any size.
 	for _, size := range [][2]int{{1, 1}, {12, 3}, {80, 9}} {
 		tm.Resize(size[0], size[1])
 	}
@@ -331,5 +331,5 @@ func TestLoginPlain(t *testing.T) {
 	tm.Resize(80, 24)
 	tm.Shows("▸ ◦ Claude Code", "Leave")
 	tm.Type(esc)
-	ends(t, tm, 0)
+	wantExit(t, tm, 0)
 }

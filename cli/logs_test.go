@@ -20,7 +20,7 @@ func TestLogsAreForPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := m.run("create", "--quiet", "--mirror", filepath.Join(m.dir, "mirror")); err == nil {
-		t.Fatal("create ended well without a VM")
+		t.Fatal("create succeeded without a VM")
 	}
 	out, _, err := m.run("logs")
 	for _, want := range []string{"create   preflight  ✓ done in ", "create   vm         ✗ failed after ", "create   disk       ↩ undone", "steps: preflight claim "} {
@@ -46,7 +46,7 @@ func TestLogsAreForPeople(t *testing.T) {
 	}
 }
 
-// Following ends at ctrl-c, with nothing said.
+// ctrl-c ends logs -f without a message.
 func TestFollowEndsQuietly(t *testing.T) {
 	m := newMachine(t)
 	m.write("home/logs/main/20260101T000000Z-create.ndjson", []byte(`{"time":"2026-01-01T00:00:00Z","event":"log","operation":"create","box":"main","step":"boot","line":"hello"}`+"\n"))
@@ -87,10 +87,10 @@ func TestLinesAreWholeHoweverTheyCome(t *testing.T) {
 	}
 }
 
-// What the box writes on its console is shown without escape sequences; it once came out unchanged when it was piped.
-// --raw passes it through. The demo's script does the same with the log of a service.
+// logs removes escape sequences from the console of the box, also in a pipe, where they once came out unchanged. --raw
+// keeps them. testdata/script/demo.txtar checks the same for the log of a service.
 func TestLogsAreSanitized(t *testing.T) {
-	m := booted(t)
+	m := newBootedMachine(t)
 	const says = "\n\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07a\x00b\u009b31m\r\n\x1b[2Jc\u202e\n"
 	appendTo(t, filepath.Join(m.lima(), "main", "serial.log"), says)
 	m.write("home/logs/commands.ndjson", []byte(`{"time":"2026-01-01T00:00:00Z","command":"ssh \u009b31m`+"\u009b\u202e"+`x"}`+"\n"))
@@ -153,10 +153,10 @@ func TestRenderedLines(t *testing.T) {
 	}
 }
 
-// A log with nothing in it, as a full disk makes, is not shown as nothing at all.
-func TestAnEmptyLogIsTold(t *testing.T) {
+// logs says when a log is empty, as it is when the disk was full.
+func TestAnEmptyLogIsReported(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	m.write("home/logs/main/1-create.ndjson", nil)
 	if out, stderr, err := m.run("logs", "operations", "-n", "1"); err != nil || out != "" || stderr != "the log is empty\n" {
 		t.Errorf("%v %q %q", err, out, stderr)

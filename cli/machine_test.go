@@ -22,13 +22,14 @@ import (
 	"hermes-box/limactl"
 )
 
-// machine is a rehearsal machine: the demo's, but worked on as one that knows of none, by its home and its PATH.
+// machine is a rehearsal machine. It is the demo's, but hermes-box runs on it without --demo: HERMES_BOX_HOME and PATH
+// select it.
 type machine struct {
 	t       *testing.T
 	dir     string
-	bin     string // its limactl and ssh
-	limactl string // another in a test that puts one before it
-	mirror  string // where the parts of its image are
+	bin     string // directory of its limactl and ssh
+	limactl string // path of limactl; some tests replace it
+	mirror  string // directory of the parts of its image
 }
 
 func newMachine(t *testing.T) *machine {
@@ -49,8 +50,8 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// inMemory is a directory in memory with room for boxes that lets programs run, or "". A create syncs to disk two
-// hundred times.
+// inMemory returns a directory in memory that has room for boxes and lets programs run, or "". Tests are faster there,
+// because a create syncs to disk two hundred times.
 var inMemory = sync.OnceValue(func() string {
 	var fs unix.Statfs_t
 	if unix.Statfs("/dev/shm", &fs) != nil || int64(fs.Bavail)*int64(fs.Bsize) < 3<<30 {
@@ -68,7 +69,7 @@ var inMemory = sync.OnceValue(func() string {
 	return "/dev/shm"
 })
 
-// shortDir is a directory for the time of a test, whose name is short: Lima's sockets have to fit.
+// shortDir returns a temporary directory with a short name: the paths of Lima's sockets must not be too long.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(inMemory(), "hb")
@@ -92,7 +93,8 @@ func (m *machine) write(name string, data []byte) {
 
 func (m *machine) lima() string { return filepath.Join(m.dir, "home", "lima") }
 
-// cmd is hermes-box on this machine; crash names the step after which it is killed.
+// cmd returns a command that runs hermes-box, or limactl, on this machine; crash names the step after which it is
+// killed.
 func (m *machine) cmd(crash string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	m.t.Cleanup(cancel)
@@ -101,7 +103,7 @@ func (m *machine) cmd(crash string, args ...string) *exec.Cmd {
 	if args[0] == "limactl" {
 		c = exec.CommandContext(ctx, m.limactl, args[1:]...)
 	}
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGABRT) } // which is not caught: it tells what it hangs on
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGABRT) } // SIGABRT prints the goroutines, which shows where it hangs
 	c.WaitDelay = 5 * time.Second
 	c.Dir = m.dir
 	c.Env = append(os.Environ(), "HERMES_BOX_HOME="+filepath.Join(m.dir, "home"), "HERMES_BOX_CONFIG=", "HERMES_BOX_LIMACTL="+m.limactl,
@@ -122,7 +124,7 @@ func (m *machine) instances() []string {
 	return names(out)
 }
 
-// names are those in NDJSON of VMs or disks.
+// names returns the names in a list of VMs or disks in NDJSON.
 func names(ndjson string) (all []string) {
 	for line := range strings.Lines(ndjson) {
 		var named struct{ Name string }
@@ -133,8 +135,8 @@ func names(ndjson string) (all []string) {
 	return all
 }
 
-// left is all that is there of boxes: records, journals, VMs and disks.
-func (m *machine) left() (all []string) {
+// inventory lists everything that exists of boxes: records, journals, VMs and disks.
+func (m *machine) inventory() (all []string) {
 	entries, _ := os.ReadDir(filepath.Join(m.dir, "home", "boxes"))
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -151,14 +153,14 @@ func (m *machine) left() (all []string) {
 
 const crashVariable = "HERMES_BOX_CLI_TEST_CRASH"
 
-// crash ends the process as a power cut would, after the step the test has named.
+// crash kills the process after the step that the test named.
 func crash(step string) {
 	if step == os.Getenv(crashVariable) {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 }
 
-// makeVM makes a disk and a VM that has it, as Lima does and without hermes-box.
+// makeVM makes a disk and a VM that uses it, with limactl alone.
 func (m *machine) makeVM(name, disk string) {
 	m.t.Helper()
 	if _, stderr, err := m.run("limactl", "disk", "create", disk, "--size=1GiB"); err != nil {
@@ -185,8 +187,8 @@ func heal(t *testing.T, m *machine, faults ...rehearsal.Fault) {
 	}
 }
 
-// finished makes the VM, the disk and the record of a box, stopped.
-func (m *machine) finished() {
+// makeStoppedBox makes the VM, the disk and the record of a stopped box, without running create.
+func (m *machine) makeStoppedBox() {
 	m.t.Helper()
 	m.makeVM("main", "main-data")
 	dir, err := filepath.EvalSymlinks(m.dir)
@@ -195,6 +197,6 @@ func (m *machine) finished() {
 	}
 	m.write("home/boxes/main.json", fmt.Appendf(nil, `{"schema":1,"name":"main","config_dir":%q,"instance":"main","disk":"main-data","created":"2026-01-01T00:00:00Z","ready":true}`, dir))
 	if out, _, err := m.run("status", "--json"); err != nil || !strings.Contains(out, `"state":"`+string(limactl.Stopped)+`"`) {
-		m.t.Fatalf("status of the box made by hand: %v %s", err, out)
+		m.t.Fatalf("status of the box made without create: %v %s", err, out)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// The main page tells of every verb, of the files, of the environment and of the exit status; a verb has a page too.
+// The main page describes the verbs, the files, the environment and the exit status; each verb has a page of its own.
 func TestMan(t *testing.T) {
 	m := newMachine(t)
 	out := m.must("man")
@@ -20,7 +20,7 @@ func TestMan(t *testing.T) {
 		}
 	}
 	if strings.Contains(out, "Auto generated") {
-		t.Error("it calls itself auto generated")
+		t.Error("the page says that it is auto generated")
 	}
 	if out := m.must("man", "create"); !strings.Contains(out, "HERMES-BOX-CREATE") || strings.Contains(out, ".SH FILES") {
 		t.Errorf("not the page of create:\n%s", out)
@@ -37,7 +37,7 @@ func TestMan(t *testing.T) {
 	}
 }
 
-// On a terminal man shows it; where there is none, the help is text to be read all the same.
+// On a terminal the page is shown by man(1); without man(1) it is printed as text.
 func TestManOnATerminal(t *testing.T) {
 	m := newMachine(t)
 	dir := t.TempDir()

@@ -14,8 +14,8 @@ var nextPort atomic.Int64
 
 func init() { nextPort.Store(20000 + rand.Int64N(8000)) }
 
-// freePorts are two ports that nothing holds, and below those that the system gives to connections on the way out. No
-// two machines are given the same: a box binds its ports only when its VM is up.
+// freePorts returns two free ports below the range of ephemeral ports. It never returns the same port twice, because a
+// box binds its ports only when its VM is up.
 func freePorts(t testing.TB) (executor, dashboard int) {
 	t.Helper()
 	var ports []int

@@ -8,7 +8,7 @@ import (
 	"hermes-box/ops"
 )
 
-// Without a terminal there is one line a step, and none of it is redrawn.
+// Without a terminal each step prints one line, and no line is redrawn.
 func TestProgressWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, style{}, false)
@@ -32,7 +32,7 @@ func TestProgressWithoutTerminal(t *testing.T) {
 	}
 }
 
-// On a terminal the last line tells what runs, the oldest first, and is gone in the end.
+// On a terminal the last line shows the running steps, the oldest first, and is erased at the end.
 func TestProgressOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, style{}, true)

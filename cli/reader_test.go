@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// What nobody reads any more is no failure: the work is done, and the status is that of a command ended by SIGPIPE.
-// start and stop once said "broken pipe" and ended with 1.
+// If the reader of its output has gone, a verb still does its work, and exits with the status of SIGPIPE. start and
+// stop once said "broken pipe" and exited with 1.
 func TestNobodyReadsTheResult(t *testing.T) {
 	m := newMachine(t)
-	m.finished()
+	m.makeStoppedBox()
 	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"doctor"}, {"help"}, {"stop"}, {"destroy", "--force"}} {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -27,10 +27,10 @@ func TestNobodyReadsTheResult(t *testing.T) {
 		}
 		w.Close()
 	}
-	if left := m.left(); len(left) > 0 {
-		t.Errorf("destroy left %v", left)
+	if remaining := m.inventory(); len(remaining) > 0 {
+		t.Errorf("destroy left %v", remaining)
 	}
-	// A disk that is full is another matter.
+	// A full disk is an error.
 	if full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0); err == nil {
 		c := m.cmd("", "status")
 		var stderr bytes.Buffer
@@ -42,7 +42,7 @@ func TestNobodyReadsTheResult(t *testing.T) {
 	}
 }
 
-// Whoever follows a log into a pipe ends with the one who reads it, also while the log is silent.
+// logs -f exits when its reader exits, also while nothing is written to the log.
 func TestFollowingEndsWithItsReader(t *testing.T) {
 	m := newMachine(t)
 	m.write("home/logs/commands.ndjson", []byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"))

@@ -10,7 +10,7 @@ import (
 	"hermes-box/ops"
 )
 
-// restart is one operation: killed after any of its steps, status says where, and start finishes it without loss.
+// If restart is killed after any of its steps, status says after which, and start finishes it; no data is lost.
 func TestRestartKilledAfterEachStepIsFinishedByStart(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -21,7 +21,7 @@ func TestRestartKilledAfterEachStepIsFinishedByStart(t *testing.T) {
 	}
 	m.wantSound("a restart")
 	for _, step := range steps {
-		m.killed(step, "restart")
+		m.killAfter(step, "restart")
 		st := decode[ops.Status](t, m.must("status", "--json")).Result
 		if u := st.Underway; u == nil || u.Running || u.Operation != "restart" || u.Step != step || u.Repair != "hermes-box start" {
 			t.Errorf("status after a restart that was killed at %s: %+v", step, u)
@@ -34,7 +34,7 @@ func TestRestartKilledAfterEachStepIsFinishedByStart(t *testing.T) {
 	m.wantSound("a restart of a stopped box")
 }
 
-// A restart whose boot fails leaves the box stopped, and says that: nothing claims that the stop was undone.
+// A restart whose boot fails leaves the box stopped and says so; it does not say that the stop was undone.
 func TestRestartThatCannotBootSaysThatTheBoxIsStopped(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

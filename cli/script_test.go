@@ -18,10 +18,10 @@ import (
 	"hermes-box/internal/rehearsal/demo"
 )
 
-// The test binary is also hermes-box, limactl and ssh: scripts find it under these names.
+// TestMain makes the test binary hermes-box, limactl and ssh as well: scripts find it under these names.
 func TestMain(m *testing.M) {
 	demo.Main()
-	// A program under the race detector sleeps for a second before it ends, and here are many.
+	// A program built with the race detector sleeps for a second before it exits, and the tests run many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// lockFixture is a lock that is valid and whose artifacts nobody has.
+// lockFixture returns a valid lock whose artifacts do not exist anywhere.
 func lockFixture(t *testing.T) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/hermes-box.lock")
@@ -79,14 +79,14 @@ func lockFixture(t *testing.T) []byte {
 	return data
 }
 
-// hold takes a port of loopback for the rest of the script.
+// hold listens on a loopback port until the script ends.
 func hold(ts *testscript.TestScript, _ bool, args []string) {
 	l, err := listen(strings.Join(args, ""))
 	ts.Check(err)
 	ts.Defer(func() { l.Close() })
 }
 
-// answers waits until something answers at the address in a file, or no longer does.
+// answers waits until the address in a file answers, or with "!" until it no longer does.
 func answers(ts *testscript.TestScript, neg bool, args []string) {
 	address := strings.TrimSpace(ts.ReadFile(args[0]))
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -103,29 +103,29 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// idle waits until no process runs that names a directory, or has it in its environment as the demo's.
+// idle waits until no process has the directory on its command line or as its LIMA_HOME.
 func idle(ts *testscript.TestScript, _ bool, args []string) {
 	dir := []byte(args[0])
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		var left []string
-		processes, _ := filepath.Glob("/proc/[0-9]*") // none on macOS
+		var running []string
+		processes, _ := filepath.Glob("/proc/[0-9]*") // empty on macOS
 		for _, p := range processes {
 			line, _ := os.ReadFile(filepath.Join(p, "cmdline"))
 			env, _ := os.ReadFile(filepath.Join(p, "environ"))
 			if bytes.Contains(line, dir) || bytes.Contains(env, append([]byte("LIMA_HOME="), dir...)) {
-				left = append(left, filepath.Base(p)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
+				running = append(running, filepath.Base(p)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
 			}
 		}
-		if len(left) == 0 {
+		if len(running) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("still running: %s", strings.Join(left, "; "))
+			ts.Fatalf("still running: %s", strings.Join(running, "; "))
 		}
 	}
 }
 
-// edit replaces one text in a file by another.
+// edit replaces a text in a file with another.
 func edit(ts *testscript.TestScript, _ bool, args []string) {
 	data := ts.ReadFile(args[0])
 	if !strings.Contains(data, args[1]) {

@@ -13,7 +13,7 @@ import (
 	"hermes-box/ops"
 )
 
-func (m *inhabited) setup(token string, args ...string) (stdout, stderr string, status int) {
+func (m *demoBox) setup(token string, args ...string) (stdout, stderr string, status int) {
 	m.t.Helper()
 	c := m.cmd("", append([]string{"setup", "executor"}, args...)...)
 	c.Stdin = strings.NewReader(token)
@@ -29,8 +29,8 @@ func (m *inhabited) setup(token string, args ...string) (stdout, stderr string, 
 
 func TestSetupExecutor(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
-	// As `exec -- sudo cat` shows it.
+	m := newDemoBox(t)
+	// The token in the form in which `exec -- sudo cat` prints it.
 	out, stderr, status := m.setup("EXECUTOR_AUTH_TOKEN="+m.token+"\n", "--token-stdin", "--json")
 	var answer struct {
 		OK     bool
@@ -53,12 +53,12 @@ func TestSetupExecutor(t *testing.T) {
 	if out, _, err := m.run("login", "--json", "token"); err != nil || !strings.Contains(out, `"done":true`) {
 		t.Errorf("%v %s", err, out)
 	}
-	m.nowhere(m.token)
+	m.wantNoSecret(m.token)
 }
 
 func TestSetupExecutorRefuses(t *testing.T) {
 	t.Parallel()
-	m := newInhabited(t)
+	m := newDemoBox(t)
 	wrong := strings.Repeat("f", 64)
 	refused := func(token string, status int, want string) {
 		t.Helper()
@@ -70,11 +70,11 @@ func TestSetupExecutorRefuses(t *testing.T) {
 			t.Errorf("%s", stderr)
 		}
 		if m.hermesFile(".env") != "" || m.hermesFile("config.yaml") != "" {
-			t.Errorf("hermes has %q %q", m.hermesFile(".env"), m.hermesFile("config.yaml"))
+			t.Errorf("hermes's .env is %q, its config.yaml %q", m.hermesFile(".env"), m.hermesFile("config.yaml"))
 		}
 	}
 	refused(wrong, 1, "hermes-box: executor does not accept this token\nhint: hermes-box exec -- sudo cat")
-	m.nowhere(wrong)
+	m.wantNoSecret(wrong)
 	for _, text := range []string{"\n", m.token + "\n" + m.token, "$(reboot)"} {
 		refused(text, 2, "this is not a token")
 	}
@@ -82,22 +82,22 @@ func TestSetupExecutorRefuses(t *testing.T) {
 	m.must("stop", "--quiet")
 	m.must("start", "--quiet")
 	refused(m.token, 1, `executor offers the tool "shell", which was not reviewed`)
-	m.nowhere(m.token)
+	m.wantNoSecret(m.token)
 }
 
-// nowhere refuses a secret in all that the host keeps: records, journals, the log of operations and of every
-// command that was run, with its arguments.
-func (m *inhabited) nowhere(secret string) {
+// wantNoSecret fails if any file of the host's state directory holds the secret: records, journals, the logs of operations,
+// and the log of commands with their arguments.
+func (m *demoBox) wantNoSecret(secret string) {
 	m.t.Helper()
-	looked := false
+	searched := false
 	err := filepath.WalkDir(filepath.Join(m.dir, "home"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (d.Name() == "_disks" || d.Name() == "guest") { // the guest's own
+		if err == nil && d.IsDir() && (d.Name() == "_disks" || d.Name() == "guest") { // the guest's own files
 			return filepath.SkipDir
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		if info, err := d.Info(); err != nil || info.Size() > 16<<20 { // a disk: the guest's, and empty
+		if info, err := d.Info(); err != nil || info.Size() > 16<<20 { // a disk of the guest, which is empty
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -107,13 +107,13 @@ func (m *inhabited) nowhere(secret string) {
 		if strings.Contains(string(data), secret) {
 			m.t.Errorf("%s holds the secret", path)
 		}
-		looked = looked || strings.Contains(string(data), "link-executor") || strings.Contains(string(data), "try the token")
+		searched = searched || strings.Contains(string(data), "link-executor") || strings.Contains(string(data), "try the token")
 		return nil
 	})
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if !looked && !strings.ContainsAny(secret, "$\n") {
-		m.t.Error("no log tells of the setup: the look was wrong")
+	if !searched && !strings.ContainsAny(secret, "$\n") {
+		m.t.Error("no log mentions the setup: the search did not see the logs")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// No duration is below zero: a clock that was set back once made "as last seen -3599s ago".
+// No duration is negative: after the clock was set back, status once said "as last seen -3599s ago".
 func TestDurations(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {

@@ -23,8 +23,8 @@ const (
 	endOfInput = "\x04"
 )
 
-// ends waits for a program to end with a status, and for its terminal to be as it was.
-func ends(t *testing.T, tm *ttytest.Terminal, status int) {
+// wantExit fails unless a program exits with a status and restores its terminal.
+func wantExit(t *testing.T, tm *ttytest.Terminal, status int) {
 	t.Helper()
 	if got := tm.Ends(5 * time.Second); got != status {
 		t.Errorf("status %d, want %d\n%s", got, status, tm.Text())
@@ -33,14 +33,14 @@ func ends(t *testing.T, tm *ttytest.Terminal, status int) {
 }
 
 const (
-	// asks asks as much of a terminal as tmux and editors do.
-	asks = `printf "\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u";`
-	// fullScreen is a program that does so, and says it. It is run by a sh of its own: a SIGHUP is lost on a bash that is
-	// about to exec.
-	fullScreen = asks + `printf drawing; exec sleep 1000`
+	// setModes sets as many terminal modes as tmux and editors do.
+	setModes = `printf "\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u";`
+	// fullScreen is a program that sets them and prints "drawing". It needs a sh of its own: a bash that is about to exec
+	// loses a SIGHUP.
+	fullScreen = setModes + `printf drawing; exec sleep 1000`
 )
 
-// A VM that dies takes with it what runs in it; whoever looks on is told, on the terminal he had.
+// When the VM dies, ssh and exec report the lost connection and restore the terminal.
 func TestVMDiesUnderACommand(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -55,17 +55,17 @@ func TestVMDiesUnderACommand(t *testing.T) {
 	drawing.Hears("[mu]drawing")
 	m.powerOff()
 	ssh.Shows("no VM is here", "connection to main lost", "hint: hermes-box status")
-	ends(t, ssh, 255)
+	wantExit(t, ssh, 255)
 	for _, tm := range []*ttytest.Terminal{command, drawing} {
 		tm.Shows("connection to main lost")
-		ends(t, tm, exitFailed)
+		wantExit(t, tm, exitFailed)
 	}
 	m.must("start", "--quiet")
 	m.wantSound("the death of its VM")
 }
 
-// Whoever ends hermes-box has his terminal back too.
-func TestEndedInTheBox(t *testing.T) {
+// ssh and exec restore the terminal when they are terminated.
+func TestTerminatedInTheBox(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
@@ -75,7 +75,7 @@ func TestEndedInTheBox(t *testing.T) {
 	for _, tm := range []*ttytest.Terminal{ssh, ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", fullScreen), 80, 24)} {
 		tm.Hears("[mu]drawing")
 		tm.Signal(syscall.SIGTERM)
-		ends(t, tm, exitInterrupted)
+		wantExit(t, tm, exitInterrupted)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestTerminalInTheBox(t *testing.T) {
 	m.makeBox()
 
 	tm := ttytest.Start(t, m.cmd("", "ssh"), 100, 30)
-	tm.Hears(`no VM is here.*\n.*guest/workspace`) // whoever attaches to a demo has to know where he is
+	tm.Hears(`no VM is here.*\n.*guest/workspace`) // attaching to a demo says that it is one
 	tm.Hears(`agent@demo:workspace\$ `)
 	tm.Type("stty size\r")
 	tm.Hears(`30 100`)
@@ -95,12 +95,12 @@ func TestTerminalInTheBox(t *testing.T) {
 	tm.Hears(`\r40 120`)
 	tm.Type("sh -c 'echo begun; exec cat'\r")
 	tm.Hears(`\rbegun`)
-	tm.Type("\x03")           // is for what runs in there, and nobody else
-	tm.Hears(`\^C(.|\n)*\$ `) // a key typed while cat goes may be lost
+	tm.Type("\x03")           // interrupts the program in the box, not hermes-box
+	tm.Hears(`\^C(.|\n)*\$ `) // a key typed while cat exits may be lost
 	tm.Type("exit 7\r")
-	ends(t, tm, 7)
+	wantExit(t, tm, 7)
 
-	// Sign in as a person would: asked, answered, proven by the box's own probes.
+	// Sign in to each agent; the box's own probes must then find it signed in.
 	for _, step := range []struct{ args, question, answer, done string }{
 		{"claude auth login", `Paste the code.*: `, "any\r", `Signed in`},
 		{"codex login --device-auth", `Press enter.*: `, "\r", `Successfully logged in`},
@@ -114,11 +114,11 @@ func TestTerminalInTheBox(t *testing.T) {
 			tm.Type("\r")
 			tm.Hears(`The model is demo-model`)
 		}
-		ends(t, tm, 0)
+		wantExit(t, tm, 0)
 	}
 	if out := m.must("status", "--json"); strings.Contains(out, "setup-required") {
-		t.Errorf("signed in everywhere: %s", out)
+		t.Errorf("signed in everywhere, but status says: %s", out)
 	}
 	tm = ttytest.Start(t, m.cmd("", "exec", "-t", "--", "sh", "-c", "test -t 0 && test -t 1 && exit 5"), 100, 30)
-	ends(t, tm, 5)
+	wantExit(t, tm, 5)
 }

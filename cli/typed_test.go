@@ -20,8 +20,8 @@ import (
 	"hermes-box/ops/store"
 )
 
-// A command that is printed acts on the box of the command that printed it, whichever way that box was chosen. A hint
-// without --config once removed the box of the current directory.
+// A printed command acts on the same box as the command that printed it, however that box was chosen. A hint without
+// --config once removed the box of the current directory.
 func TestTypedCommandsNameTheBox(t *testing.T) {
 	dir, home, usual := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, name := range []string{"hermes-box.yaml", "other.yaml", "it's b.yaml"} {
@@ -46,18 +46,18 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 		demo            bool
 		want            string
 	}{
-		{name: "the file of the directory", dir: dir, want: "hermes-box"},
-		{name: "another one", dir: dir, flag: "other.yaml", want: "hermes-box --config " + other},
-		{name: "that of the directory, named", dir: dir, flag: here, want: "hermes-box"},
-		{name: "a name to be quoted", dir: dir, flag: odd, want: "hermes-box --config " + quoted},
-		{name: "by the variable, in its directory", dir: dir, env: here, want: "hermes-box"},
-		{name: "by the variable, where none is", dir: empty, env: other, want: "hermes-box"},
-		{name: "by the variable, where another is", dir: dir, env: other, want: "hermes-box --config " + other},
-		{name: "named, against the variable", dir: empty, flag: other, env: here, want: "hermes-box --config " + other},
-		{name: "named, where none is", dir: empty, flag: other, want: "hermes-box --config " + other},
-		{name: "named as the variable has it", dir: empty, flag: other, env: other, want: "hermes-box"},
+		{name: "config of the current directory", dir: dir, want: "hermes-box"},
+		{name: "flag names another config", dir: dir, flag: "other.yaml", want: "hermes-box --config " + other},
+		{name: "flag names the config of the current directory", dir: dir, flag: here, want: "hermes-box"},
+		{name: "name that needs quotes", dir: dir, flag: odd, want: "hermes-box --config " + quoted},
+		{name: "variable names the config of the current directory", dir: dir, env: here, want: "hermes-box"},
+		{name: "variable, directory without config", dir: empty, env: other, want: "hermes-box"},
+		{name: "variable, directory with another config", dir: dir, env: other, want: "hermes-box --config " + other},
+		{name: "flag and variable differ", dir: empty, flag: other, env: here, want: "hermes-box --config " + other},
+		{name: "flag, directory without config", dir: empty, flag: other, want: "hermes-box --config " + other},
+		{name: "flag and variable agree", dir: empty, flag: other, env: other, want: "hermes-box"},
 		{name: "another home", dir: dir, home: home, user: usual, want: "HERMES_BOX_HOME=" + home + " hermes-box"},
-		{name: "another home, where the usual one knows no such box", dir: dir, home: home, user: home, want: "hermes-box"},
+		{name: "another home, and the usual one has no such box", dir: dir, home: home, user: home, want: "hermes-box"},
 		{name: "a demo", dir: dir, demo: true, want: "hermes-box --demo"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 			t.Setenv("HOME", c.user)
 			t.Setenv(demo.DirVariable, "")
 			if dir, err := usualHome(); err == nil && c.user == usual && dir != string(h) {
-				t.Skip("the usual home of root is that of the user hermes-box, who is here")
+				t.Skip("root uses the home of the user hermes-box, which exists here")
 			}
 			a := &app{configFlag: c.flag, demo: c.demo}
 			text := "type hermes-box destroy --force, or hermes-box exec -- ls; see hermes-box man and hermes-box start --help"
@@ -95,9 +95,9 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 	}
 }
 
-// What a hint says can be pasted into a shell, and acts there on the box that printed it: here with a config and a state
-// directory whose names have spaces and quotes.
-func TestHintsArePasted(t *testing.T) {
+// A hint can be pasted into a shell and acts on the box of the command that printed it, also if the name of the config
+// has spaces and quotes.
+func TestHintsCanBePasted(t *testing.T) {
 	m := newMachine(t)
 	m.write("beta's file.yaml", []byte("schema: 1\nname: beta\n"))
 	m.write("hermes-box.lock", lockFixture(t))
@@ -122,13 +122,13 @@ func TestHintsArePasted(t *testing.T) {
 	if out, stderr, err := m.run("status", "--json"); err != nil || strings.Contains(out, `"state":"absent"`) && !strings.Contains(out, "main") {
 		t.Error(out, stderr, err)
 	}
-	if left := fmt.Sprint(m.left()); !strings.Contains(left, "main.json") || strings.Contains(left, "beta.json") {
-		t.Errorf("left: %s", left)
+	if remaining := fmt.Sprint(m.inventory()); !strings.Contains(remaining, "main.json") || strings.Contains(remaining, "beta.json") {
+		t.Errorf("remaining: %s", remaining)
 	}
 }
 
-// commandWord finds command lines of this program in a text, by what stands before them in messages: "hermes-box status"
-// is one in "see hermes-box status", and not in "the hermes-box status".
+// commandWord matches the command lines of hermes-box in a message, by the word before them: "hermes-box status" is
+// one in "see hermes-box status", but not in "the hermes-box status".
 var commandWord = regexp.MustCompile("(?:^|[\\n\"'`(]\\s*|[;:,|]\\s+|\\b(?:then|or|and|see|type|run|with|by|use|try)\\s+)hermes-box ([a-z]+)([^;|,`()]*)")
 
 // Each command line in a message names a verb and flags that exist. Two hints once named a verb that did not.
@@ -157,7 +157,7 @@ func TestCommandsInMessagesExist(t *testing.T) {
 			}
 		}
 		if strings.Contains(text, "LIMA_HOME=") && strings.Contains(text, "limactl ") && !strings.Contains(text, "LIMA_HOME=%s limactl") {
-			t.Errorf("%s: use limactl's CommandLine, which quotes: %q", where, text)
+			t.Errorf("%s: use limactl's Client.CommandLine, which quotes: %q", where, text)
 		}
 	})
 	if seen < 60 {
@@ -165,7 +165,7 @@ func TestCommandsInMessagesExist(t *testing.T) {
 	}
 }
 
-// flagsOf are the long flags of a command line up to "--".
+// flagsOf returns the names of the long flags of a command line up to "--".
 func flagsOf(line string) (flags []string) {
 	for _, word := range strings.Fields(line) {
 		if word == "--" {
@@ -179,7 +179,7 @@ func flagsOf(line string) (flags []string) {
 	return flags
 }
 
-// eachString hands over every string of the program's source, concatenations as one text.
+// eachString calls visit with each string in the source of the program; a concatenation is one string.
 func eachString(t *testing.T, visit func(where, text string)) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -220,7 +220,7 @@ func eachString(t *testing.T, visit func(where, text string)) {
 	}
 }
 
-// concatenated is the text of an addition of strings, with %s for what is no literal; empty where it holds none.
+// concatenated returns the text of a concatenation, with %s for each operand that is not a literal; "" if none is.
 func concatenated(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:

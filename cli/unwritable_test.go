@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// stop --force and destroy --force work with nothing to write to: a box must not be kept alive by what spoils its state
-// directory.
-func TestForceWorksWithNothingToWriteTo(t *testing.T) {
+// stop --force and destroy --force work even if the state directory is damaged or not writable.
+func TestForceWorksWithADamagedStateDirectory(t *testing.T) {
 	asFile := func(name string) func(m *machine) error {
 		return func(m *machine) error {
 			path := filepath.Join(m.dir, "home", name)
@@ -42,7 +41,7 @@ func TestForceWorksWithNothingToWriteTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
-			m.finished()
+			m.makeStoppedBox()
 			m.must("limactl", "start", "--tty=false", "main")
 			for _, dir := range []string{"locks", "logs"} {
 				if err := os.MkdirAll(filepath.Join(m.dir, "home", dir), 0o700); err != nil {
@@ -57,14 +56,14 @@ func TestForceWorksWithNothingToWriteTo(t *testing.T) {
 				t.Errorf("the VM is not stopped: %s", out)
 			}
 			m.must("destroy", "--force", "--quiet")
-			if left := m.left(); len(left) != 0 {
-				t.Errorf("left: %v", left)
+			if remaining := m.inventory(); len(remaining) != 0 {
+				t.Errorf("remaining: %v", remaining)
 			}
 		})
 	}
 }
 
-// No inode is left on the disk of the state directory.
+// stop --force and destroy --force work on a file system that has no free inodes.
 func TestForceWorksWithoutInodes(t *testing.T) {
 	m := newMachine(t)
 	home := filepath.Join(m.dir, "home")
@@ -72,10 +71,10 @@ func TestForceWorksWithoutInodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "nr_inodes=200,size=64m"); err != nil {
-		t.Skip("a disk of its own needs root:", err)
+		t.Skip("mounting a file system needs root:", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(home, syscall.MNT_DETACH) })
-	m.finished()
+	m.makeStoppedBox()
 	m.must("limactl", "start", "--tty=false", "main")
 	if err := os.Mkdir(filepath.Join(home, "lima", "fill"), 0o700); err != nil {
 		t.Fatal(err)
@@ -88,11 +87,11 @@ func TestForceWorksWithoutInodes(t *testing.T) {
 		f.Close()
 	}
 	if _, _, err := m.run("stop", "--quiet"); err == nil {
-		t.Error("stop works: there are inodes left")
+		t.Error("stop works: the file system still has free inodes")
 	}
 	m.must("stop", "--force", "--quiet")
 	m.must("destroy", "--force", "--quiet")
-	if left := m.left(); len(left) != 0 {
-		t.Errorf("left: %v", left)
+	if remaining := m.inventory(); len(remaining) != 0 {
+		t.Errorf("remaining: %v", remaining)
 	}
 }

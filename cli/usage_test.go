@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What was misspelt, or has another name in other tools, is an error that says what may have been meant: verbs, flags and
-// arguments, before any config is looked for.
+// A misspelt verb, flag or argument, or one with the name that other tools use, is an error with a suggestion. It is
+// reported before a config is looked for.
 func TestDidYouMean(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, hint string }{

@@ -2,10 +2,10 @@ package cli
 
 import "testing"
 
-// A second dashboard shows what the first does, step by step, and how it ends; it can be left without a question.
+// A second dashboard shows the steps of an operation that the first one runs, and how it ends.
 func TestDashboardWatchesAnother(t *testing.T) {
 	m := newMachine(t)
-	first := m.creating()
+	first := m.dashboardInCreate()
 	second := m.dashboard("another hermes-box: create is under way")
 	second.Shows("o operation")
 	second.Type("o", "by another hermes-box", "▸ boot the VM")

@@ -9,7 +9,8 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Whoever has a box and types its command elsewhere is told where, and not how to make a second config.
+// Without a config in the current directory, the hint is to change to the directory of an existing box; only if there
+// is no box, the hint makes a config.
 func TestInTheWrongDirectory(t *testing.T) {
 	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "a box")
 	t.Setenv("HERMES_BOX_HOME", home)
@@ -17,7 +18,7 @@ func TestInTheWrongDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := &app{}
 	if _, err := a.configPath(); !strings.HasPrefix(fault.HintOf(err), "printf ") {
-		t.Errorf("with no box at all: %v, hint %q", err, fault.HintOf(err))
+		t.Errorf("without any box: %v, hint %q", err, fault.HintOf(err))
 	}
 	h, err := store.Open(home)
 	if err != nil {
@@ -31,6 +32,6 @@ func TestInTheWrongDirectory(t *testing.T) {
 	}
 	a.configFlag = "other.yaml"
 	if _, err := a.configPath(); !strings.HasPrefix(fault.HintOf(err), "printf ") {
-		t.Errorf("a file that was named: %v, hint %q", err, fault.HintOf(err))
+		t.Errorf("with --config: %v, hint %q", err, fault.HintOf(err))
 	}
 }
