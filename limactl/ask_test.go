@@ -3,8 +3,10 @@ package limactl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,10 +86,22 @@ func TestTooManyOpenFiles(t *testing.T) {
 		if !errors.As(err, &limit) || !errors.Is(err, syscall.EMFILE) || limit.Recovery() != "ulimit -n 1024" {
 			t.Fatalf("got %v", err)
 		}
+		if state := New(Config{Home: home}).Peek("main"); state != Degraded {
+			t.Errorf("an instance whose files cannot be read is %s", state)
+		}
 		return
 	}
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, "main"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"lima.yaml": "", "ha.pid": fmt.Sprint(os.Getpid())} {
+		if err := os.WriteFile(filepath.Join(home, "main", file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestTooManyOpenFiles$")
-	cmd.Env = append(os.Environ(), limitVariable+"="+t.TempDir())
+	cmd.Env = append(os.Environ(), limitVariable+"="+home)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

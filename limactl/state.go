@@ -90,6 +90,8 @@ func (c *Client) Peek(name string) State {
 	switch {
 	case leftover(dir):
 		return Degraded
+	case !f.agent.ours && !f.driver.ours && (f.agent.hidden || f.driver.hidden):
+		return Degraded // nobody can tell that it is stopped
 	case !f.agent.ours && !f.driver.ours:
 		return Stopped
 	case !f.agent.ours:

@@ -9,7 +9,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// An error of the guest names the component and the phase once.
+// guestError names the component and the phase once.
 func TestGuestError(t *testing.T) {
 	for _, message := range []string{"no", "hermes: smoke: no"} {
 		err := guestError(&protocol.Error{Code: "health_failed", Message: message, Component: "hermes", Phase: "smoke", Output: "last lines"})
@@ -19,7 +19,7 @@ func TestGuestError(t *testing.T) {
 	}
 }
 
-// A helper that did not answer is told by why: there is none, it is of another version, or something else is wrong.
+// helperError says why a helper did not answer: there is none, it is another version's, or something else is wrong.
 func TestHelperError(t *testing.T) {
 	for _, c := range []struct {
 		err  ssh.HelperError

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What the box says the time is counts as wrong only beyond the moments at which it was asked and answered.
+// The time of the box counts as wrong only if it is before the request or after the answer.
 func TestClockSkew(t *testing.T) {
 	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ended := begun.Add(20 * time.Second)
@@ -28,6 +28,6 @@ func TestClockSkew(t *testing.T) {
 		}
 	}
 	if _, err := clockSkew("noon", begun, ended); err == nil {
-		t.Error("noon was taken")
+		t.Error("\"noon\" was accepted as a time")
 	}
 }

@@ -23,10 +23,10 @@ import (
 	"hermes-box/ops/store"
 )
 
-// guestVariable names the directory of a guest to a helper that is this test program.
+// guestVariable holds the directory of the guest. If it is set, this test program is its helper.
 const guestVariable = "HERMES_BOX_OPS_TEST_GUEST"
 
-// TestMain is the helper in a guest where a test's box starts it as such.
+// TestMain runs the tests, or the helper of a guest if guestVariable is set.
 func TestMain(m *testing.M) {
 	if root := os.Getenv(guestVariable); root != "" {
 		os.Exit(guestserve.Helper{Root: true, Open: func(string) *guest.Guest {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// realHelper is the text of a helper that answers as the real one does, over the directory guest beside its own.
+// realHelper returns a script that runs the real helper on the directory guest beside its own.
 func realHelper(t *testing.T) string {
 	t.Helper()
 	program, err := os.Executable()
@@ -46,11 +46,11 @@ func realHelper(t *testing.T) string {
 	return "#!/bin/sh\n" + guestVariable + "=$DIR/guest exec " + program + " \"$@\"\n"
 }
 
-// oldHelper is the text of one that knows no channel. It notes what else it is asked for.
+// oldHelper is a script that knows no channel. It records what else it is asked.
 const oldHelper = "#!/bin/sh\n[ \"$1\" = channel ] || echo \"$1\" >>$DIR/asked\necho 'usage: hermes-box-guest VERB' >&2\nexit 2\n"
 
-// boxWith returns a box whose ssh runs commands on this machine, where the guest's helper is the file bin/guest in the
-// directory that is returned, with this text. The box carries ours.
+// boxWith returns a box whose ssh runs commands on this machine, and a directory. The guest's helper is the script helper
+// in the file bin/guest of that directory. The host's helper is the script ours.
 func boxWith(t *testing.T, helper, ours string) (*Box, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func boxWith(t *testing.T, helper, ours string) (*Box, string) {
 		}
 		return path
 	}
-	// Nothing may reach the path of a real helper on this machine, by whichever way the command comes.
+	// Replace the helper's path in all commands, since this machine may have a real helper.
 	write("bin/sudo", fmt.Sprintf("#!/bin/bash\nshift\nargs=()\nfor a; do args+=(\"${a//%s/%s/bin/guest}\"); done\nexec \"${args[@]}\"\n",
 		strings.ReplaceAll(protocol.HelperPath, "/", `\/`), dir))
 	write("bin/guest", helper)
@@ -88,8 +88,8 @@ func digestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// What the guest has received already is not sent again, neither after an operation that was cut off nor twice in one.
-func TestSendSendsWhatTheGuestLacks(t *testing.T) {
+// Artifacts that the guest already has are not sent again, neither in the next operation nor twice in the same one.
+func TestSendOnlyWhatTheGuestLacks(t *testing.T) {
 	b, dir := boxWith(t, realHelper(t), realHelper(t))
 	mirror := filepath.Join(dir, "mirror")
 	var wanted []lock.Artifact
@@ -133,11 +133,11 @@ func TestSendSendsWhatTheGuestLacks(t *testing.T) {
 		}
 	}
 	if after, err := os.Stat(object(wanted[1])); err != nil || !os.SameFile(before, after) || !after.ModTime().Equal(before.ModTime()) {
-		t.Errorf("what was there was sent again: %v", err)
+		t.Errorf("an artifact that the guest had was sent again: %v", err)
 	}
 }
 
-// The helper of another version is replaced before anything is sent to it, and nothing is left beside it.
+// Another version's helper is replaced before it gets any request, and no temporary file is left.
 func TestHelperOfAnotherVersionIsReplaced(t *testing.T) {
 	ours := realHelper(t)
 	b, dir := boxWith(t, oldHelper, ours)
@@ -161,7 +161,7 @@ func TestHelperOfAnotherVersionIsReplaced(t *testing.T) {
 	}
 }
 
-// Signing in does not replace the helper beside an operation that changes the box.
+// Signing in does not replace the helper while an operation holds the lock of the box.
 func TestHelperIsReplacedUnderTheLock(t *testing.T) {
 	b, dir := boxWith(t, oldHelper, "#!/bin/sh\necho new\n")
 	held, err := b.Home.Lock("main", "stop")
@@ -170,16 +170,16 @@ func TestHelperIsReplacedUnderTheLock(t *testing.T) {
 	}
 	err = b.askUpgrading(t.Context(), protocol.VerbSignedIn, nil, nil, nil)
 	if fault.CodeOf(err) != fault.Busy {
-		t.Errorf("beside a stop: %v", err)
+		t.Errorf("during a stop: %v, want busy", err)
 	}
 	if now, _ := os.ReadFile(filepath.Join(dir, "bin", "guest")); strings.Contains(string(now), "new") {
-		t.Error("it was replaced beside a stop")
+		t.Error("the helper was replaced during a stop")
 	}
 	if err := held.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	_ = b.askUpgrading(t.Context(), protocol.VerbSignedIn, nil, nil, nil)
 	if now, _ := os.ReadFile(filepath.Join(dir, "bin", "guest")); !strings.Contains(string(now), "new") {
-		t.Errorf("it was not replaced: %s", now)
+		t.Errorf("the helper was not replaced after the stop: %s", now)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"hermes-box/ops/config"
 )
 
-// guestOf is a box where each component named is in that state, and all others are healthy.
+// guestOf returns the status of a guest with these states of components. All other components are healthy.
 func guestOf(t *testing.T, states map[string]string) *protocol.Status {
 	t.Helper()
 	s := applied(fixture(t))
@@ -81,8 +81,8 @@ func TestDoctorWaitsForWhatStarts(t *testing.T) {
 	}
 }
 
-// A repair is something that can be typed: only services have a log.
-func TestRepairOfAToolNamesNoLogThatIsNotThere(t *testing.T) {
+// The repair of a failed tool is a valid command: only services have a log of their own.
+func TestRepairNamesAnExistingLog(t *testing.T) {
 	s := guestOf(t, map[string]string{"node": protocol.FailedState})
 	s.Components[0].Service = ""
 	in := &insideChecks{Box: &Box{}, status: s}
@@ -93,7 +93,7 @@ func TestRepairOfAToolNamesNoLogThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A program that listens on a port of the box at another address of this machine is not the box: it was once taken for it.
+// A program that listens on a port of the box at another address of this machine is not taken for the box.
 func TestLoopbackTellsStrangersFromTheBox(t *testing.T) {
 	var l net.Listener
 	addrs, err := net.InterfaceAddrs()

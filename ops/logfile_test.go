@@ -6,8 +6,8 @@ import (
 	"hermes-box/limactl"
 )
 
-// A line of the command log says what ran in the box, and not how ssh got there; the arguments of a command in the box
-// may be secret and are never in it.
+// A line of the command log holds the command that ran in the box, without the options of ssh. It never holds the
+// arguments of that command, which may be secret.
 func TestCommandLogLine(t *testing.T) {
 	ssh := []string{"/usr/bin/ssh", "-F", "/home/me/lima/main/ssh.config", "-o", "ControlPath=none", "-T"}
 	for _, c := range []struct {

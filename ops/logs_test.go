@@ -61,7 +61,7 @@ func TestLogsShowsTheLastLines(t *testing.T) {
 	}
 }
 
-// The last lines are found in a file of any size: files over 8 MiB were once cut without a word.
+// The last lines of a file are found whatever its size.
 func TestLastLinesOfALargeLog(t *testing.T) {
 	b := logBox(t)
 	long := strings.Repeat("x", 1<<20-7)
@@ -82,7 +82,7 @@ func TestLastLinesOfALargeLog(t *testing.T) {
 	}
 }
 
-// Logs of operations once stayed for ever. The newest are kept, and so is what is no such log.
+// Old logs of operations are removed. The newest ones and all other files stay.
 func TestOldOperationLogsGo(t *testing.T) {
 	b := logBox(t)
 	dir := b.Home.Logs("main")
@@ -98,7 +98,7 @@ func TestOldOperationLogsGo(t *testing.T) {
 	}
 }
 
-// A log that is followed goes on through what happens to log files: more lines, begun anew, moved aside, the next one.
+// Following a log goes on when the file grows, is truncated, is replaced, or is followed by that of the next operation.
 func TestLogsFollow(t *testing.T) {
 	b := logBox(t)
 	first, second := filepath.Join(b.Home.Logs("main"), "1-create.ndjson"), filepath.Join(b.Home.Logs("main"), "2-start.ndjson")
@@ -149,7 +149,7 @@ func TestLogsFollow(t *testing.T) {
 	}
 }
 
-// Few but large logs of operations go as well; the newest always stays.
+// Large logs of operations are removed even if they are few. The newest always stays.
 func TestLargeOperationLogsArePruned(t *testing.T) {
 	dir := logBox(t).Home.Logs("main")
 	for i := range 4 {
@@ -161,7 +161,7 @@ func TestLargeOperationLogsArePruned(t *testing.T) {
 	}
 	pruneLogs(dir, keptLogs)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || entries[0].Name() != "20260101T000002Z-start.ndjson" {
-		t.Errorf("%v: %d are left, the oldest %s", err, len(entries), entries[0].Name())
+		t.Errorf("%v: %d logs are left, the oldest %s", err, len(entries), entries[0].Name())
 	}
 	put(t, filepath.Join(dir, "20260101T000009Z-start.ndjson"), "")
 	if err := os.Truncate(filepath.Join(dir, "20260101T000009Z-start.ndjson"), 2*keptLogBytes); err != nil {
@@ -169,6 +169,6 @@ func TestLargeOperationLogsArePruned(t *testing.T) {
 	}
 	pruneLogs(dir, keptLogs)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("%v: %d are left", err, len(entries))
+		t.Errorf("%v: %d logs are left, want 1", err, len(entries))
 	}
 }

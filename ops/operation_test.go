@@ -11,7 +11,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Every row of the table says what views and recovery need to know of it.
+// Every row of the table has what views and recovery need.
 func TestOperationsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range Operations() {
@@ -23,10 +23,10 @@ func TestOperationsAreComplete(t *testing.T) {
 			t.Errorf("%s: no operation %q resumes it", o.Name, o.resume)
 		}
 		if o.recover != nil && o.ended == nil {
-			t.Errorf("%s: it is recovered, and nothing tells whether it had ended", o.Name)
+			t.Errorf("%s has recover but not ended", o.Name)
 		}
 		if o.Destructive && (o.Ask == "" || o.Force == nil) {
-			t.Errorf("%s: what it destroys is not said", o.Name)
+			t.Errorf("%s is destructive but lacks Ask or Force", o.Name)
 		}
 	}
 }
@@ -43,8 +43,8 @@ func journaled(t *testing.T, journal string) *Box {
 	return &Box{Host: &Host{Dir: string(home)}, Home: home, Config: &config.Config{Name: "main"}, Record: &store.Record{Name: "main", Ready: true}}
 }
 
-// The journal of an operation that only a newer version knows is not taken for one of ours: nothing is recovered,
-// forgotten or removed by it, and status names it.
+// The journal of an operation that only a newer version knows is refused: the box is not changed, the journal stays, and
+// status names the operation.
 func TestUnknownJournalIsRefused(t *testing.T) {
 	b := journaled(t, `{"operation":"rebuild","started":"2026-01-01T00:00:00Z","step":"root","made":["vm"]}`)
 	for _, next := range Operations() {

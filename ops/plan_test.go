@@ -10,7 +10,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// trace makes steps that note what is done and undone.
+// trace makes steps that record when they are done and undone.
 type trace struct{ log []string }
 
 func (tr *trace) step(id string, do func(context.Context) error) Step {
@@ -110,8 +110,8 @@ func TestStepsRunBesideEachOther(t *testing.T) {
 	}
 }
 
-// A step waits for those it names alone, and the one behind it for all.
-func TestStepWaitsForWhatItNames(t *testing.T) {
+// A step with After waits only for the steps that it names. One without waits for all before it.
+func TestStepWaitsForNamedSteps(t *testing.T) {
 	release := make(chan struct{})
 	var log []string
 	plan := Plan{Steps: []Step{
@@ -140,7 +140,7 @@ func TestStepWaitsForWhatItNames(t *testing.T) {
 	}
 }
 
-// Every step that a plan waits for is there: one that is not would be waited for in vain, or not at all.
+// Every step of create that another one names in After comes before it in the plan.
 func TestCreateNamesItsOwnSteps(t *testing.T) {
 	plan, err := (&creation{Box: &Box{}}).plan(t.Context())
 	if err != nil {
@@ -150,14 +150,15 @@ func TestCreateNamesItsOwnSteps(t *testing.T) {
 	for _, st := range plan.Steps {
 		for _, name := range st.After {
 			if !slices.Contains(ids, name) {
-				t.Errorf("%s waits for %q, which is not before it", st.ID, name)
+				t.Errorf("%s waits for %q, which does not come before it", st.ID, name)
 			}
 		}
 		ids = append(ids, st.ID)
 	}
 }
 
-func TestFailureEndsWhatRunsBesideIt(t *testing.T) {
+// The failure of a step cancels the steps that run at the same time.
+func TestFailureCancelsParallelSteps(t *testing.T) {
 	boom := errors.New("boom")
 	plan := Plan{Steps: []Step{
 		{ID: "boot", Do: func(ctx context.Context, _ *Progress) error { <-ctx.Done(); return ctx.Err() }},
@@ -168,7 +169,7 @@ func TestFailureEndsWhatRunsBesideIt(t *testing.T) {
 	}
 }
 
-func TestFailedUndoIsToldWithTheCause(t *testing.T) {
+func TestFailedUndoIsReportedWithTheCause(t *testing.T) {
 	boom, stuck := errors.New("boom"), errors.New("stuck")
 	plan := Plan{Steps: []Step{{ID: "a", Title: "make a",
 		Do:   func(context.Context, *Progress) error { return boom },
@@ -189,8 +190,8 @@ func TestPanicIsAFailureAndUndone(t *testing.T) {
 	}
 }
 
-// A step that says what stays is not told as undone, and neither is anything before it.
-func TestWhatStaysIsNotUndone(t *testing.T) {
+// A step with a Stays text is reported as kept, and no step before it is undone.
+func TestStepThatStaysIsNotUndone(t *testing.T) {
 	tr := &trace{}
 	stays := ""
 	boot := tr.step("boot", func(context.Context) error { stays = "the VM stays up"; return nil })

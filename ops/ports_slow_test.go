@@ -14,7 +14,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-// A port that answers slowly, beside a guest that is slow itself, is not called dead: only the limit ends the waiting.
+// A port that answers slowly is not reported as dead before the limit. The limit grows with the time that the guest took.
 func TestSlowPortIsNotDead(t *testing.T) {
 	release := make(chan struct{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func TestSlowPortIsNotDead(t *testing.T) {
 	}
 	for took, want := range map[time.Duration]time.Duration{0: portBound, time.Second / 2: portBound, 5 * time.Second: 15 * time.Second} {
 		if got := portLimit(took); got != want {
-			t.Errorf("beside a status of %v a port has %v, want %v", took, got, want)
+			t.Errorf("portLimit(%v) = %v, want %v", took, got, want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-func TestASmallMachineIsToldAndNotRefused(t *testing.T) {
+func TestASmallMachineIsAWarning(t *testing.T) {
 	want := store.Machine{CPUs: 4, Memory: 8 << 30}
 	for _, c := range []struct {
 		have     resources
@@ -26,15 +26,15 @@ func TestASmallMachineIsToldAndNotRefused(t *testing.T) {
 			t.Errorf("%+v: %+v", c.have, got)
 		}
 	}
-	// This machine is looked at for real: nothing has so many CPUs.
+	// The real check of this machine: no machine has so many CPUs.
 	b := &Box{Config: &config.Config{Path: "/c.yaml", VM: config.VM{CPUs: 1 << 20, Memory: 1 << 60}}}
 	if c := b.checkMachine(t.Context()); c.Verdict != Warn || !strings.Contains(c.Evidence, "CPUs") || !strings.Contains(c.Evidence, "are free") {
 		t.Errorf("%+v", c)
 	}
 }
 
-// A box that is made needs room on this machine too: doctor tells before its writes fail.
-func TestAFullDiskIsTold(t *testing.T) {
+// doctor checks the room on the disk of this machine, so that it warns before writes of the box fail.
+func TestAFullDiskFails(t *testing.T) {
 	for free, want := range map[int64]Verdict{0: Fail, 1<<30 - 1: Fail, 1 << 30: Warn, 5<<30 - 1: Warn, 5 << 30: Pass} {
 		if c := roomToGrow("/home", free); c.Verdict != want || c.Verdict != Pass && c.Repair != "make room: df -h /home" {
 			t.Errorf("%d free: %+v", free, c)
@@ -49,5 +49,5 @@ func TestAFullDiskIsTold(t *testing.T) {
 			return
 		}
 	}
-	t.Error("doctor does not look at the disk")
+	t.Error("doctor does not check the disk")
 }

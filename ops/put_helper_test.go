@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Two programs that replace the helper at the same time do not disturb each other: each stores what it was given, whole, and
-// leaves nothing else behind. One temporary name for both would make the slower one fail, or store the other's bytes.
+// Two programs can replace the helper at the same time: each stores its own bytes, complete, and leaves no temporary file.
+// With one temporary name for both, the slower one would fail or store the other's bytes.
 func TestTwoProgramsPutTheHelper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "libexec")
 	helper := filepath.Join(dir, "helper")
@@ -68,10 +68,10 @@ func TestTwoProgramsPutTheHelper(t *testing.T) {
 		t.Errorf("after the first: %q, %v, %v", got, info, err)
 	}
 	if left := files(); len(left) != 1 {
-		t.Errorf("left: %q", left)
+		t.Errorf("temporary files are left: %q", left)
 	}
 
-	// What arrives damaged is not stored.
+	// Bytes with a wrong digest are not stored.
 	cmd := exec.Command("sh", "-c", putHelper, "sh", hex.EncodeToString(make([]byte, sha256.Size)), helper)
 	cmd.Stdin = bytes.NewReader([]byte("damaged"))
 	if err := cmd.Run(); err == nil {

@@ -18,7 +18,7 @@ import (
 
 const goodToken = "0123456789abcdef"
 
-// endpoint is an MCP server that offers these tools to whoever has goodToken.
+// endpoint starts an MCP server that offers these tools to clients with goodToken, and returns its URL.
 func endpoint(t *testing.T, tools ...string) string {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "executor", Version: "1"}, nil)
@@ -47,7 +47,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 func TestExecutorTools(t *testing.T) {
 	for _, c := range []struct {
 		tools []string
-		want  string // of the review; empty: it passes
+		want  string // error of the review; empty if it passes
 	}{
 		{[]string{"resume", "execute"}, ""},
 		{[]string{"execute", "resume", "format_disk"}, `"format_disk", which was not reviewed`},
@@ -64,7 +64,7 @@ func TestExecutorTools(t *testing.T) {
 	}
 }
 
-// However an endpoint fails, the error says what is wrong and never tells the token.
+// Whatever the failure of an endpoint is, the error describes it and does not contain the token.
 func TestExecutorToolsRefuses(t *testing.T) {
 	var stolen atomic.Bool
 	thief := serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -90,15 +90,15 @@ func TestExecutorToolsRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 		if text := fmt.Sprintf("%+v %s", err, fault.HintOf(err)); strings.Contains(text, c.token) {
-			t.Errorf("%s: the error tells the token: %s", name, text)
+			t.Errorf("%s: the error contains the token: %s", name, text)
 		}
 	}
 	if stolen.Load() {
-		t.Error("the token was sent to where it was redirected")
+		t.Error("the token was sent to the target of a redirect")
 	}
 }
 
-// An endpoint that says nothing ends with the context.
+// Waiting for an endpoint that does not answer ends with the context.
 func TestExecutorToolsSilence(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(t.Context())

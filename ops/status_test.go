@@ -28,7 +28,7 @@ func fixture(t *testing.T, edits ...string) *lock.Lock {
 	return l
 }
 
-// applied is the status of a guest that has a lock applied, all healthy.
+// applied returns the status of a guest that has applied this lock. All its components are healthy.
 func applied(l *lock.Lock) *protocol.Status {
 	s := &protocol.Status{Lock: string(l.Canonical())}
 	for _, name := range lock.Order {
@@ -64,7 +64,7 @@ func TestCompareMarksDrift(t *testing.T) {
 	}
 }
 
-// Drift does not hide the state, nor the other way round: they are two facts.
+// A component has both a state and a drift. Neither hides the other.
 func TestDriftDoesNotHideTheState(t *testing.T) {
 	guest := applied(fixture(t))
 	guest.Components[3].State, guest.Components[3].Detail = protocol.FailedState, "gone"
@@ -76,8 +76,8 @@ func TestDriftDoesNotHideTheState(t *testing.T) {
 	}
 }
 
-// The last known state is never shown as the current one: a component of a box that is off is stopped, any other that was
-// not asked is unknown.
+// The last known state is never shown as the current one: components of a stopped box are stopped, others that were not
+// asked are unknown.
 func TestComponentsThatWereNotAsked(t *testing.T) {
 	for state, want := range map[limactl.State]string{limactl.Stopped: protocol.Stopped, limactl.Degraded: NotAsked, limactl.Starting: NotAsked, limactl.Running: NotAsked} {
 		b := &Box{Config: &config.Config{}, Lock: fixture(t)}
@@ -91,8 +91,8 @@ func TestComponentsThatWereNotAsked(t *testing.T) {
 	}
 }
 
-// What Lima reported at boot is a cause to be checked: where the guest answers, the box runs, and what Lima reported is said
-// only where a port does not lead into the box.
+// If the guest answers, the box is running, whatever Lima reported at boot. Lima's report is shown only if a port does not
+// lead into the box.
 func TestTheGuestDecides(t *testing.T) {
 	b := &Box{Config: &config.Config{}, Record: &store.Record{Disk: "main-data"}}
 	guest := guestOf(t, nil)
@@ -116,13 +116,13 @@ func TestTheGuestDecides(t *testing.T) {
 	}
 }
 
-// The ports of a box are those it was made with, whatever the config says since; that it says otherwise is drift.
+// A box keeps the ports that it was created with. Other ports in the config are drift.
 func TestEditedConfigIsDrift(t *testing.T) {
 	cfg := &config.Config{Path: "/c/hermes-box.yaml", VM: config.VM{CPUs: 4, Memory: 8 << 30}, Ports: config.Ports{Executor: 4788, Dashboard: 9119}}
 	b := &Box{Config: cfg}
 	b.Record = &store.Record{Machine: b.desired()}
 	if d := b.machineDrift(); len(d) != 0 {
-		t.Errorf("drift of nothing: %+v", d)
+		t.Errorf("drift without a change: %+v", d)
 	}
 	cfg.Ports.Executor, cfg.VM.Memory = 5000, 16<<30
 	d := b.machineDrift()

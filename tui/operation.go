@@ -14,7 +14,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// operation is one run of an operation as far as its events tell, and its view.
+// operation is the state of one run of an operation, built from its events, and its view.
 type operation struct {
 	verb     verb
 	box      string
@@ -27,26 +27,26 @@ type operation struct {
 	grid     grid
 	log      []string
 	warnings []string
-	canceled bool // the person asked for it
+	canceled bool // the user asked for it
 	stuck    bool // something could not be undone
-	left     bool // the person quit meanwhile, which canceled it
+	left     bool // the user quit while it ran, which canceled it
 
-	watched bool // another process does it
-	pid     int  // of that process
+	watched bool // another process runs it
+	pid     int  // of the process that runs it
 
 	showLog bool
 	back    int          // lines that the log is scrolled back from its end
-	pulse   int          // of the pulse that counts
+	pulse   int          // number of the current pulse; older ones are ignored
 	grace   widget.Grace // of the outcome
 
-	stop func() // cancels it; of one that is watched, ends the watching
+	stop func() // cancels it, or ends watching it
 	feed *feed[ops.Event]
 	done chan struct{} // closed when it has ended
 	// outcomeErr may be read once done is closed; err is for Update.
 	outcomeErr error
 }
 
-// logLines is how many lines of a log are kept, and warningsKept how many warnings beside them.
+// logLines is the number of lines of a log that are kept, and warningsKept that of warnings.
 const logLines, warningsKept = 10_000, 50
 
 // pulseEvery is how often the clock of an operation is drawn.
@@ -54,7 +54,7 @@ const pulseEvery = 500 * time.Millisecond
 
 type pulseMsg struct{ turn int }
 
-// apply takes in one event.
+// apply updates the state from one event.
 func (o *operation) apply(e ops.Event) {
 	s := o.step(e.Step)
 	switch e.Kind {
@@ -88,7 +88,7 @@ func (o *operation) apply(e ops.Event) {
 		}
 		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
 	case ops.Kept:
-		if s.state == stepDone { // else its row says how it failed
+		if s.state == stepDone { // otherwise its row says how it failed
 			s.state, s.detail = stepKept, widget.Clean(e.Line)
 		}
 		o.warn(e.Time, "not undone: "+e.Line)
@@ -97,7 +97,7 @@ func (o *operation) apply(e ops.Event) {
 
 func seconds(e ops.Event) time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
-// plan takes in the steps.
+// plan sets the steps.
 func (o *operation) plan(steps []ops.StepInfo) {
 	o.steps = nil
 	for _, info := range steps {
@@ -108,8 +108,8 @@ func (o *operation) plan(steps []ops.StepInfo) {
 	}
 }
 
-// stepFailed takes in the failure of a step. One that was stopped, by the person or by the failure of another step, has
-// not failed itself.
+// stepFailed records the failure of a step. A step that was stopped, by the user or because another step failed, counts as
+// canceled.
 func (o *operation) stepFailed(s *step, e ops.Event) {
 	s.took = seconds(e)
 	if o.canceled || strings.Contains(e.Error, context.Canceled.Error()) {
@@ -122,7 +122,7 @@ func (o *operation) stepFailed(s *step, e ops.Event) {
 	o.note(e.Time, e.Title+": "+e.Error)
 }
 
-// step returns the row of that id. A step that no plan has announced is not drawn.
+// step returns the row with that ID, or one that is not drawn if the plan has no such step.
 func (o *operation) step(id string) *step {
 	for i := range o.steps {
 		if o.steps[i].ID == id {
@@ -132,7 +132,7 @@ func (o *operation) step(id string) *step {
 	return &step{}
 }
 
-// phase takes in where a component is, or what the guest does as a whole.
+// phase records the phase of a component, or of the guest as a whole.
 func (o *operation) phase(s *step, e ops.Event) {
 	s.phases.Follow(e)
 	s.detail = widget.Clean(s.phases.String())
@@ -146,7 +146,7 @@ func (o *operation) phase(s *step, e ops.Event) {
 	o.note(e.Time, e.Component+" "+e.Phase+": "+SignOf(e.State).Word)
 }
 
-// fill sets the column of the grid that a step of the plan stands for.
+// fill sets the column of the grid that belongs to a step of the plan.
 func (o *operation) fill(s *step, state string) {
 	if s.Phase != "" {
 		o.grid.fill(s.Phase, state)
@@ -165,7 +165,7 @@ func (o *operation) warn(at time.Time, line string) {
 	o.note(at, "warning: "+line)
 }
 
-// finish takes in the outcome.
+// finish records the outcome.
 func (o *operation) finish(err error, now time.Time) {
 	o.ended, o.err, o.took, o.grace = true, err, now.Sub(o.begun), widget.NewGrace(now)
 	o.grid.end()
@@ -174,12 +174,12 @@ func (o *operation) finish(err error, now time.Time) {
 	}
 }
 
-// wasCanceled tells whether it ended because the person asked for it, with nothing left behind: that is no failure.
+// wasCanceled reports whether the user canceled the operation and all of it was undone. That is not a failure.
 func (o *operation) wasCanceled() bool {
 	return o.ended && o.canceled && !o.stuck && fault.CodeOf(o.err) == fault.Interrupted
 }
 
-// ending is how it ended, in a word.
+// ending says in a word how the operation ended.
 func (o *operation) ending() string {
 	switch {
 	case o.err == nil:
@@ -190,7 +190,7 @@ func (o *operation) ending() string {
 	return "failed"
 }
 
-// installs tells whether the plan installs software.
+// installs reports whether the plan installs software.
 func (o *operation) installs() bool {
 	return slices.ContainsFunc(o.steps, func(s step) bool { return s.Software })
 }
@@ -203,7 +203,7 @@ func (o *operation) columns() []string {
 	return o.grid.used()
 }
 
-// progress is how many steps have ended well, of how many.
+// progress returns the number of steps that are done, and of all.
 func (o *operation) progress() (done, all int) {
 	for _, s := range o.steps {
 		if s.state == stepDone {
@@ -213,7 +213,7 @@ func (o *operation) progress() (done, all int) {
 	return done, len(o.steps)
 }
 
-// health is the state of a component by the events of its health phase; empty if there are none.
+// health returns the state of a component from the events of its health phase; empty if there are none.
 func (o *operation) health(component string) string {
 	switch state := o.grid[component][protocol.PhaseHealth]; state {
 	case protocol.Started:
@@ -227,14 +227,14 @@ func (o *operation) health(component string) string {
 	}
 }
 
-// ignores tells whether a key is ignored, because it was meant for what was on the screen before the outcome.
+// ignores reports whether a key is ignored, because it was typed before the user could read the outcome.
 func (o *operation) ignores(now time.Time) bool {
 	return o != nil && o.ended && o.grace.Ignores(now)
 }
 
 // startPulse draws the clock until the operation has ended.
 func (o *operation) startPulse(w *worker) tea.Cmd {
-	o.pulse++ // an older pulse that is still to come does not count
+	o.pulse++ // an older pulse that is still to come is ignored
 	return w.after(pulseEvery, pulseMsg{o.pulse})
 }
 
@@ -251,7 +251,7 @@ func (o *operation) listen() tea.Cmd {
 	return func() tea.Msg { return f.next(context.Background()) }
 }
 
-// mergeEvents keeps, of the byte counts of a step that nobody has seen yet, only the newest.
+// mergeEvents appends an event to the queue. Of successive byte counts of a step it keeps only the newest.
 func mergeEvents(queued []ops.Event, next ops.Event) []ops.Event {
 	if next.Kind == ops.Bytes {
 		for i := len(queued) - 1; i >= 0; i-- {

@@ -45,7 +45,7 @@ func (o *operation) view(p page, w, h int) []string {
 	return append(out, end...)
 }
 
-// wide has the grid beside the plan and the log below.
+// wide draws the grid beside the plan, and the log below them.
 func (o *operation) wide(p page, columns []string, w, h int, end []string) []string {
 	const gridW = 64
 	top := min(max(len(o.steps), len(lock.Order)+1)+2, h-len(end))
@@ -66,7 +66,7 @@ func (o *operation) wide(p page, columns []string, w, h int, end []string) []str
 	return append(out, end...)
 }
 
-// title is the heading: which operation, and how far it is.
+// title returns the heading: the operation and its progress.
 func (o *operation) title(p page) string {
 	title := p.Title.Render(o.verb.name)
 	switch {
@@ -90,7 +90,7 @@ func (o *operation) title(p page) string {
 	return title + p.Dim.Render(fmt.Sprintf(" %d of %d · %s%s", done, all, widget.SoFar(p.now.Sub(o.begun)), by))
 }
 
-// stepLines are the steps of the plan in h lines. Where there are more, those that are done become one line.
+// stepLines draws the steps of the plan in at most h lines. If there are more, those that are done become one line.
 func (o *operation) stepLines(p page, w, h int) []string {
 	titleW := o.titleWidth(w)
 	hide := 0
@@ -113,7 +113,7 @@ func (o *operation) stepLines(p page, w, h int) []string {
 	return out[:max(0, min(h, len(out)))]
 }
 
-// titleWidth is the width of the column of titles: the longest one, but there is room left for the progress.
+// titleWidth returns the width of the column of titles: that of the longest, but no more than leaves room for the progress.
 func (o *operation) titleWidth(w int) int {
 	longest := 0
 	for _, s := range o.steps {
@@ -122,7 +122,7 @@ func (o *operation) titleWidth(w int) int {
 	return max(0, min(longest+2, w-2-16))
 }
 
-// outcome is what to say when it has ended.
+// outcome returns the line that reports the end of the operation.
 func (o *operation) outcome() (good bool, line string) {
 	if o.err == nil {
 		return true, o.verb.doneText(o.box)
@@ -136,7 +136,7 @@ func (o *operation) outcome() (good bool, line string) {
 	return false, widget.Clean(o.err.Error())
 }
 
-// outcomeLines draw the outcome, what to do next, and the last output of what failed: at most h lines.
+// outcomeLines draws the outcome, what to do next, and the end of the output of the failed command: at most h lines.
 func (o *operation) outcomeLines(p page, w, h int) []string {
 	if !o.ended {
 		return nil

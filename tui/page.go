@@ -9,7 +9,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// page is what every view draws with.
+// page holds the theme and the time that views draw with.
 type page struct {
 	widget.Theme
 	now   time.Time
@@ -33,7 +33,7 @@ func (p page) hint(err error, w int) []string {
 	return out
 }
 
-// scrolled is a panel of lines that may be more than fit.
+// scrolled draws a panel of lines that can be scrolled if they do not fit.
 func (p page) scrolled(s *widget.Scroll, title string, w, h int, lines []string) []string {
 	from, to := s.Window(len(lines), h-2)
 	if len(lines) > to-from {

@@ -10,21 +10,21 @@ import (
 	"hermes-box/ops"
 )
 
-// How often the box is asked: often while something changes or the person uses the dashboard, seldom otherwise. While
-// the terminal has lost the focus only the host's files are read, which cost nothing.
+// How often the box is asked: often while something changes or the user works in the dashboard, seldom otherwise. Without
+// the focus only the host's files are read, which is cheap.
 const (
 	pollOften  = 3 * time.Second
 	pollSeldom = 15 * time.Second
-	// statusBound is the most an answer may take. A limactl that hangs costs ops five seconds of it.
+	// statusBound is the longest time to wait for an answer. A limactl that hangs takes five seconds of it.
 	statusBound = 30 * time.Second
 )
 
 // poll decides when the box is asked next.
 type poll struct {
 	every   time.Duration
-	turn    int // of the tick that counts; older ones are dropped
+	turn    int // number of the current tick; older ones are ignored
 	blurred bool
-	digest  string // of the last answer, to see whether anything has changed
+	digest  string // of the last answer, to notice changes
 }
 
 func newPoll() poll { return poll{every: pollOften} }
@@ -40,12 +40,12 @@ type (
 	tickMsg struct{ turn int }
 )
 
-// wake asks often again.
+// wake makes polling frequent again.
 func (p *poll) wake() { p.every = pollOften }
 
 func (p *poll) slower() { p.every = min(p.every*3/2, pollSeldom) }
 
-// adapt asks seldomer while the answers stay the same.
+// adapt makes polling slower while the answers stay the same, and frequent when they change.
 func (p *poll) adapt(st *ops.Status) {
 	digest := fmt.Sprint(st.State, st.Cause, st.Busy, st.LockError)
 	for _, c := range st.Components {
@@ -59,7 +59,7 @@ func (p *poll) adapt(st *ops.Status) {
 	p.digest = digest
 }
 
-// pollNow asks at once, and again from time to time.
+// pollNow asks the box now, and starts the next tick.
 func (m *model) pollNow() tea.Cmd {
 	m.poll.turn++
 	every := m.poll.every
@@ -76,8 +76,8 @@ func (m *model) tick(t tickMsg) tea.Cmd {
 	return m.pollNow()
 }
 
-// focused notes that somebody looks: the terminal says so, or a key was pressed in it. Terminals do not always report that
-// they have the focus again, so a key is proof enough; it acts on what the host's files say now.
+// focused records that the terminal has the focus: it reports that, or a key was pressed in it, since terminals do not
+// always report it. It reads the host's files, so that the key acts on the current state.
 func (m *model) focused() tea.Cmd {
 	if !m.poll.blurred {
 		return nil
@@ -101,7 +101,8 @@ func readKnown(b Box) Known {
 	return k
 }
 
-// ask asks the box itself, unless nobody looks, the last question is still open, or an operation is under way, whose events tell.
+// ask asks the box for its status, unless the terminal has no focus, the last answer is still to come, or an operation of
+// this dashboard is under way, whose events report the state.
 func (m *model) ask() tea.Cmd {
 	if m.poll.blurred || m.asking || m.own != nil || !m.known.Exists {
 		return nil
@@ -116,15 +117,15 @@ func (m *model) ask() tea.Cmd {
 	})
 }
 
-// learn takes in what the host's files say.
+// learn updates the dashboard from the host's files.
 func (m *model) learn(k Known) tea.Cmd {
 	had, came := m.hasBox(), k.Exists && !m.known.Exists
 	contradicted := m.state.learn(k, m.now())
 	if u := m.underway(); m.watching() && (u == nil || !u.Running || u.PID != m.op.pid || !u.Started.Equal(m.op.begun)) {
-		m.op.stop() // its last events are read yet
+		m.op.stop() // its last events are still read
 	}
 	if !k.Exists {
-		m.poll.slower() // nobody answers, and files seldom change
+		m.poll.slower() // there is no box to answer, and files seldom change
 	}
 	switch {
 	case came || contradicted && k.Exists:

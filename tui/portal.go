@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// portalBound is the most that opening may take: the box is asked whether it runs.
+// portalBound is the longest time that opening may take, since it asks the box whether it runs.
 const portalBound = 10 * time.Second
 
 type portalMsg struct {
@@ -32,7 +32,7 @@ func (m *model) portal() tea.Cmd {
 	})
 }
 
-// opened shows the address, whether or not a browser opened: it may be on another machine.
+// opened shows the address, also if a browser has opened, which may be on another machine.
 func (m *model) opened(msg portalMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
@@ -47,7 +47,7 @@ func (m *model) opened(msg portalMsg) tea.Cmd {
 	return cmd
 }
 
-// whyNoPortal is why there is nothing to open.
+// whyNoPortal returns why there is nothing to open; empty if there is.
 func whyNoPortal(m *model) string {
 	if st := m.status().State; st != "running" && st != "degraded" {
 		return "the box is not running"

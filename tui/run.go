@@ -12,7 +12,7 @@ import (
 	"hermes-box/ops"
 )
 
-// longRun is from when on the end of an operation is announced to a terminal without the focus.
+// longRun is how long an operation must take for its end to be announced to a terminal without the focus.
 const longRun = 30 * time.Second
 
 // begin runs an operation and shows it.
@@ -35,7 +35,7 @@ func (m *model) begin(v verb) tea.Cmd {
 	return tea.Batch(o.listen(), o.startPulse(m.worker))
 }
 
-// guarded makes a panic an error, so that the terminal is restored.
+// guarded turns a panic into an error, so that the terminal is restored.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -45,7 +45,7 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// progressed takes in a batch of events.
+// progressed handles a batch of events.
 func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 	o := m.op
 	if o == nil || b.from != o.feed {
@@ -60,7 +60,7 @@ func (m *model) progressed(b batch[ops.Event]) tea.Cmd {
 	return m.finished(o, b.err)
 }
 
-// finished shows how an operation ended, in whichever view the person is, and asks the box.
+// finished shows how an operation ended, in whichever view is open, and asks the box.
 func (m *model) finished(o *operation, err error) tea.Cmd {
 	o.finish(err, m.now())
 	m.own, m.note = nil, ""
@@ -72,7 +72,7 @@ func (m *model) finished(o *operation, err error) tea.Cmd {
 	case o.ending() == "failed":
 		f := &failure{err: err, what: o.verb.name, output: o.output}
 		m.lastFailure = f
-		if m.view != onOperation { // else it is shown there
+		if m.view != onOperation { // that view shows it itself
 			m.fail(f)
 		}
 	case m.view != onOperation:
@@ -85,7 +85,7 @@ func (m *model) finished(o *operation, err error) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// announcement is the outcome in one line, for the desktop.
+// announcement returns the outcome in one line, for the notification of the terminal.
 func (o *operation) announcement() string {
 	if good, line := o.outcome(); good || o.wasCanceled() {
 		return line
@@ -113,7 +113,7 @@ func (m *model) cancelOperation() {
 	}
 }
 
-// askLeave asks what to do with the operation that quitting would cancel.
+// askLeave returns the question whether to quit, which would cancel the operation.
 func (m *model) askLeave() *question {
 	q := confirm("Leave while the "+m.own.verb.name+" is under way?", "Leaving cancels it safely first. "+m.own.verb.cancel)
 	q.aboutOperation = true
@@ -129,7 +129,7 @@ func (m *model) askLeave() *question {
 	return q
 }
 
-// dismiss forgets an operation that has ended, and goes back to the dashboard.
+// dismiss drops an operation that has ended, and goes back to the dashboard.
 func (m *model) dismiss() tea.Cmd {
 	if m.own == nil {
 		m.op = nil
@@ -138,7 +138,7 @@ func (m *model) dismiss() tea.Cmd {
 	return tea.Batch(m.pollNow(), m.firstChecks())
 }
 
-// behind is a key of the dashboard, pressed at the outcome of an operation, which names some of them.
+// behind handles a key of the dashboard at the outcome of an operation, which names some of those keys.
 func (m *model) behind(name string) tea.Cmd {
 	at := onFirst
 	if m.hasBox() {

@@ -7,8 +7,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// SignOf returns the sign of a state of a box or of a component, for the dashboard and the verbs. A state without a sign
-// of its own is shown by its name.
+// SignOf returns the sign of a state of a box or of a component. A state without a sign of its own is shown by its name.
 func SignOf(state string) widget.Sign {
 	switch state {
 	case string(limactl.Running):
@@ -34,7 +33,7 @@ func SignOf(state string) widget.Sign {
 // stopping is the state of a box while a stop is under way.
 const stopping = "stopping"
 
-// SignOfVerdict returns the sign of what a check has found.
+// SignOfVerdict returns the sign of the result of a check.
 func SignOfVerdict(v ops.Verdict) widget.Sign {
 	switch v {
 	case ops.Pass:

@@ -12,7 +12,7 @@ import (
 
 type signedInMsg struct{ err error }
 
-// signIn hands the terminal to the sign-in, or to one step of it.
+// signIn runs the sign-in, or one step of it, on the terminal.
 func (m *model) signIn(step string) tea.Cmd {
 	w := &walkthrough{ctx: m.ctx, run: func() error { return m.signer(m.ctx, step) }}
 	return tea.Exec(w, func(err error) tea.Msg { return signedInMsg{err} })
@@ -38,10 +38,10 @@ type walkthrough struct {
 	out io.Writer
 }
 
-// SetStdin is where a key is waited for; the sign-in has the terminal already.
+// SetStdin sets where Run reads the key after an error. The sign-in itself uses the terminal.
 func (w *walkthrough) SetStdin(r io.Reader) { w.in = r }
 
-// SetStdout is where the person is asked for a key.
+// SetStdout sets where Run asks for the key.
 func (w *walkthrough) SetStdout(out io.Writer) { w.out = out }
 
 // SetStderr is not needed.
@@ -56,7 +56,7 @@ func (w *walkthrough) Run() error {
 	return err
 }
 
-// whyNotSignIn is why nobody can sign in now; it needs what attaching needs.
+// whyNotSignIn returns why the sign-in is refused now. It needs what attach needs.
 func whyNotSignIn(m *model) string {
 	if m.signer == nil {
 		return "it is not available here"

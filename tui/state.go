@@ -12,23 +12,23 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// state is what the dashboard knows of the box: what the host's files say, and the last answer of the box itself.
+// state is what the dashboard knows about the box, from the host's files and from the last answer of the box.
 type state struct {
 	known Known
 	live  *ops.Status // the last answer; nil before the first, and once the host's files contradict it
-	vm    string      // the state of the VM by the host's files when live arrived
+	vm    string      // the state of the VM in the host's files when live arrived
 	seen  time.Time   // when live arrived
 	load  []float64   // of the CPUs, each between 0 and 1, the newest last
 
 	asking bool
 	asked  time.Time
-	failed error     // of the last question
-	since  time.Time // an answer to a question from before then is outdated
+	failed error     // error of the last status
+	since  time.Time // a status that was asked for before then is outdated
 
-	own *operation // the operation of this dashboard that is under way; nil: none
+	own *operation // the operation of this dashboard that is under way; nil if there is none
 }
 
-// status returns what is known best. It is never nil.
+// status returns the last answer of the box, else what the host's files say. It is never nil.
 func (s *state) status() *ops.Status {
 	switch {
 	case s.live != nil && s.known.Exists:
@@ -39,7 +39,7 @@ func (s *state) status() *ops.Status {
 	return &ops.Status{State: string(limactl.Absent)}
 }
 
-// name is the name of the box; that of the program where there is no config.
+// name returns the name of the box, or that of the program if there is no config.
 func (s *state) name() string {
 	if s.known.Name != "" {
 		return s.known.Name
@@ -47,16 +47,16 @@ func (s *state) name() string {
 	return "hermes-box"
 }
 
-// hasBox tells whether there is a box to show; one whose create was cut off is none.
+// hasBox reports whether there is a box to show. A box whose create was interrupted does not count.
 func (s *state) hasBox() bool {
 	return s.known.Exists && (s.known.Ready || s.busy() != "")
 }
 
-// learn takes in what the host's files say. It tells whether they contradict the last answer of the box, which is then
-// forgotten.
+// learn sets what the host's files say. It reports whether they contradict the last answer of the box, which it then
+// drops.
 func (s *state) learn(k Known, now time.Time) (contradicted bool) {
 	switch {
-	case k.Name != s.known.Name, !k.Exists, !s.known.Exists: // another box, or none, or one that was just made
+	case k.Name != s.known.Name, !k.Exists, !s.known.Exists: // another box, none, or a new one
 		contradicted = true
 	case s.live != nil && k.Status != nil && k.Status.State != s.vm:
 		contradicted = true
@@ -68,10 +68,10 @@ func (s *state) learn(k Known, now time.Time) (contradicted bool) {
 	return contradicted
 }
 
-// forget drops the last answer, and the one to a question that is still open.
+// forget drops the last answer, and one that is still to come.
 func (s *state) forget(now time.Time) { s.live, s.since = nil, now }
 
-// answered takes in an answer of the box. A question that failed leaves the last answer, which then grows old.
+// answered sets the last answer of the box. If the status failed, the last answer stays.
 func (s *state) answered(msg statusMsg) {
 	s.asking, s.failed = false, msg.err
 	if msg.err != nil || msg.status == nil || msg.asked.Before(s.since) {
@@ -91,7 +91,7 @@ func (s *state) answered(msg statusMsg) {
 	}
 }
 
-// underway returns what changes the box now, or was cut off, by the host's files; nil if there is nothing.
+// underway returns the operation that is under way or was interrupted, from the host's files; nil if there is none.
 func (s *state) underway() *ops.Underway {
 	if s.known.Status == nil {
 		return nil
@@ -99,7 +99,7 @@ func (s *state) underway() *ops.Underway {
 	return s.known.Status.Underway
 }
 
-// others returns what another process does to the box now; nil if there is none.
+// others returns the operation that another process runs now; nil if there is none.
 func (s *state) others() *ops.Underway {
 	if u := s.underway(); u != nil && u.Running && u.PID != os.Getpid() {
 		return u
@@ -107,7 +107,7 @@ func (s *state) others() *ops.Underway {
 	return nil
 }
 
-// busy is why nothing can be changed now; empty if it can.
+// busy returns why the box cannot be changed now; empty if it can.
 func (s *state) busy() string {
 	if s.own != nil {
 		return s.own.verb.name + " is under way: o shows it"
@@ -118,7 +118,7 @@ func (s *state) busy() string {
 	return ""
 }
 
-// cutOff is the operation that was cut off and is to be finished; nil if there is none.
+// cutOff returns the operation that was interrupted and is to be finished; nil if there is none.
 func (s *state) cutOff() *ops.Underway {
 	if u := s.underway(); u != nil && !u.Running {
 		return u
@@ -126,7 +126,8 @@ func (s *state) cutOff() *ops.Underway {
 	return nil
 }
 
-// resumable is the operation that was cut off and has left the box half made or half removed; nil if there is none.
+// resumable returns the operation that was interrupted and has left the box half made or half removed; nil if there is
+// none.
 func (s *state) resumable() *ops.Underway {
 	if u := s.cutOff(); u != nil && u.Unfinished() && verbOf(u.Resume).id != "" {
 		return u
@@ -134,7 +135,7 @@ func (s *state) resumable() *ops.Underway {
 	return nil
 }
 
-// sign is the state of the box in its header.
+// sign returns the sign of the state of the box, for the header.
 func (s *state) sign() widget.Sign {
 	switch {
 	case s.own != nil:
@@ -144,13 +145,13 @@ func (s *state) sign() widget.Sign {
 		return sign("!", "no config", widget.Warn)
 	}
 	word := s.status().State
-	if u := s.others(); u != nil && word == string(limactl.Degraded) { // what is being changed has not failed
+	if u := s.others(); u != nil && word == string(limactl.Degraded) { // a box that is being changed has not failed
 		return sign("◌", u.Operation+" under way", widget.AtWork)
 	}
 	return SignOf(word)
 }
 
-// stale returns how old what is shown is; 0 while it is current.
+// stale returns the age of the state that is shown; 0 while it is current.
 func (s *state) stale(now time.Time) time.Duration {
 	st := s.status()
 	switch {
@@ -164,7 +165,7 @@ func (s *state) stale(now time.Time) time.Duration {
 	return 0
 }
 
-// skew is how far the clock of the box is wrong, in words; empty where it is right or not known.
+// skew says how far the clock of the box is wrong; empty if it is right or not known.
 func (s *state) skew() string {
 	st := s.status()
 	if !st.Live {
@@ -173,7 +174,7 @@ func (s *state) skew() string {
 	return ops.SkewText(time.Duration(st.Skew * float64(time.Second)))
 }
 
-// upTime is how long the box has been up by now.
+// upTime returns how long the box has been up by now.
 func (s *state) upTime(now time.Time) time.Duration {
 	up := time.Duration(s.status().Guest.Uptime) * time.Second
 	if !s.seen.IsZero() {
@@ -182,7 +183,7 @@ func (s *state) upTime(now time.Time) time.Duration {
 	return up
 }
 
-// components are those of the last status; of a box that was never asked, those of the lock.
+// components returns those of the last status, or of the lock if the box was never asked.
 func (s *state) components() []ops.ComponentStatus {
 	if all := s.status().Components; len(all) > 0 || s.known.Lock == nil {
 		return all
@@ -194,7 +195,7 @@ func (s *state) components() []ops.ComponentStatus {
 	return all
 }
 
-// desired is a component in the lock; nil if it is not there.
+// desired returns a component of the lock; nil if it is not there.
 func (s *state) desired(name string) *lock.Component {
 	if s.known.Lock == nil {
 		return nil
@@ -202,7 +203,7 @@ func (s *state) desired(name string) *lock.Component {
 	return s.known.Lock.Components[name]
 }
 
-// drifted counts what differs from the lock and the config.
+// drifted returns the number of differences from the lock and the config.
 func (s *state) drifted() int {
 	n := len(s.status().Platform)
 	for _, c := range s.status().Components {
@@ -216,8 +217,8 @@ func (s *state) drifted() int {
 // unknown is the state of a component that was not asked.
 const unknown = "unknown"
 
-// componentSign is the state of a component now; dim marks one that is not of now. While an operation is under way its
-// own events count, not what was known before.
+// componentSign returns the sign of the state of a component; dim marks a state that is not current. While an operation is
+// under way the state comes from its events.
 func (s *state) componentSign(c ops.ComponentStatus) (sg widget.Sign, dim bool) {
 	st := s.status()
 	last := lastState(c)

@@ -11,7 +11,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// stepState is how far a step of a plan is.
+// stepState is the state of a step of a plan.
 type stepState int
 
 const (
@@ -36,10 +36,10 @@ type step struct {
 	rate        float64 // bytes a second, smoothed
 	moved       time.Time
 	phases      ops.Phases
-	detail      string // what it does now, where it failed, or why it could not be undone
+	detail      string // its current phase, the phase that failed, or why it could not be undone
 }
 
-// bytes takes in how many bytes have moved, and smooths the rate over some seconds.
+// bytes updates the bytes moved, and the rate, which it smooths over some seconds.
 func (s *step) bytes(e ops.Event) {
 	if dt := e.Time.Sub(s.moved).Seconds(); !s.moved.IsZero() && dt > 0 && e.Done > s.done {
 		now := float64(e.Done-s.done) / dt
@@ -53,7 +53,7 @@ func (s *step) bytes(e ops.Event) {
 	s.done, s.total, s.moved = e.Done, e.Total, e.Time
 }
 
-// timeLeft is how long the rest takes at this rate; empty if that is not known.
+// timeLeft returns how long the rest takes at this rate; empty if that is not known.
 func (s *step) timeLeft() string {
 	if s.rate <= 0 || s.total <= s.done {
 		return ""
@@ -103,14 +103,14 @@ func (s *step) line(p page, w, titleW int) string {
 	return widget.Fit(mark+" "+widget.Fit(title, titleW)+tail, w)
 }
 
-// progress draws how far a running step is in w cells: bytes where they move, else what it does.
+// progress draws the progress of a running step in w cells: its bytes if there are any, else its phase.
 func (s *step) progress(p page, w int) string {
 	took := widget.SoFar(p.now.Sub(s.begun))
 	if s.total <= 0 || s.done >= s.total {
 		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
 			return p.Dim.Render(text)
 		} else if s.detail != "" {
-			return p.Dim.Render(someOf(s.detail, w)) // a number that is cut off is worth nothing
+			return p.Dim.Render(someOf(s.detail, w)) // numbers must not be cut
 		}
 		return p.Dim.Render(took)
 	}

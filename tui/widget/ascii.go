@@ -28,7 +28,7 @@ func ToASCII(frame string) string {
 			b.WriteRune(r)
 		case ok:
 			b.WriteRune(p)
-		default: // characters that are drawn as one are replaced as one
+		default: // characters that form one glyph are replaced together
 			var w int
 			_, w, n, _ = ansi.DecodeSequence(frame, ansi.NormalState, nil)
 			b.WriteString(strings.Repeat("?", w))
@@ -38,7 +38,7 @@ func ToASCII(frame string) string {
 	return b.String()
 }
 
-// UTF8Locale tells whether the environment says that the terminal shows UTF-8. Without a locale it is assumed to.
+// UTF8Locale reports whether the terminal shows UTF-8, according to the environment. Without a locale it returns true.
 func UTF8Locale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {

@@ -9,13 +9,13 @@ import (
 type Dialog struct {
 	Title, Text string
 	Yes, No     string // the labels of the two answers
-	chosen      bool   // yes is marked
+	chosen      bool   // yes is selected
 	input       *textinput.Model
 	want        string // what has to be typed
 	wrong       string // what is wrong with what was typed
 }
 
-// Answer is what a key has answered.
+// Answer is the answer to a dialog.
 type Answer int
 
 // The answers.
@@ -25,7 +25,7 @@ const (
 	Refused
 )
 
-// TypeName makes a dialog that is only agreed to by typing a name.
+// TypeName makes d a dialog whose yes is typing this name.
 func (d *Dialog) TypeName(name string) {
 	in := textinput.New()
 	in.Prompt = ""
@@ -37,10 +37,10 @@ func (d *Dialog) TypeName(name string) {
 	d.input, d.want = &in, name
 }
 
-// Typed tells whether the dialog is answered by typing a name.
+// Typed reports whether the dialog is answered by typing a name.
 func (d *Dialog) Typed() bool { return d.input != nil }
 
-// Key takes a key.
+// Key handles a key and returns the answer, if it gives one.
 func (d *Dialog) Key(k tea.KeyPressMsg) (Answer, tea.Cmd) {
 	name := k.String()
 	if name == "esc" || name == "ctrl+c" {
@@ -76,7 +76,7 @@ func (d *Dialog) Key(k tea.KeyPressMsg) (Answer, tea.Cmd) {
 	return Open, nil
 }
 
-// Paste puts a text into the name that is being typed.
+// Paste adds a text to the name that is being typed.
 func (d *Dialog) Paste(text string) tea.Cmd {
 	if d.input == nil {
 		return nil
@@ -91,7 +91,7 @@ func (d *Dialog) edit(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// View draws the inside of the dialog: w cells, at most h lines. Where there is little room the text is cut, never the
+// View draws the inside of the dialog: w cells, at most h lines. If there is little room it cuts the text, never the
 // answers.
 func (d *Dialog) View(t Theme, w, h int) []string {
 	answers := append([]string{""}, d.answers(t, w)...)

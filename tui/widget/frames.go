@@ -39,7 +39,7 @@ func Pace(p *tea.Program) *Frames {
 	return &Frames{ticker: func() *time.Ticker { return *ticker }}
 }
 
-// Wake is called from Update, when something may have changed.
+// Wake makes frames frequent. Update calls it, since each message may change the screen.
 func (f *Frames) Wake() {
 	if f == nil {
 		return

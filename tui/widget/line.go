@@ -6,13 +6,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// maxTyped is the most runes that a Line takes: it is searched for at each key.
+// maxTyped is the longest text of a Line, in runes, since each key searches for it.
 const maxTyped = 100
 
 // Line is a text that is being typed.
 type Line struct{ Text string }
 
-// Key edits the line and tells whether it was changed.
+// Key edits the line and reports whether it was changed.
 func (l *Line) Key(k tea.KeyPressMsg) bool {
 	before := l.Text
 	switch k.String() {
@@ -36,7 +36,7 @@ func cut(text string) string {
 	return string(all[:min(len(all), maxTyped)])
 }
 
-// Pasted prepares a pasted text for a Line or a Dialog. Of much only the beginning is taken.
+// Pasted prepares a pasted text for a Line or a Dialog. It keeps only the beginning of a long text.
 func Pasted(text string) string {
 	return cut(strings.ReplaceAll(Clean(text[:min(len(text), 4*maxTyped)]), "\n", ""))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Panel frames lines under a title: exactly h lines of w cells. Where there is no room for a frame it draws a rule.
+// Panel draws lines in a frame with a title: exactly h lines of w cells. Without room for a frame it draws a rule.
 func (t Theme) Panel(title string, w, h int, lines []string) []string {
 	if h <= 0 || w <= 0 {
 		return nil
@@ -27,7 +27,7 @@ func (t Theme) Panel(title string, w, h int, lines []string) []string {
 	return append(out, t.Border.Render("└"+strings.Repeat("─", w-2)+"┘"))
 }
 
-// Ruled is a panel without a frame: one rule with the title, then the lines.
+// Ruled draws a panel without a frame: one rule with the title, then the lines.
 func (t Theme) Ruled(title string, w, h int, lines []string) []string {
 	if h <= 0 || w <= 0 {
 		return nil
@@ -65,11 +65,11 @@ func (t Theme) Over(frame []string, screenW int, title string, w int, inside []s
 	top, left := (len(frame)-h)/2, (screenW-w)/2
 	box := t.Focused().Panel(title, w, h, inside)
 	left, w = left-1, w+2 // a blank cell at both sides
-	const readable = 16   // cells: less than that of a line beside the panel cannot be read
+	const readable = 16   // cells; a shorter rest of a line beside the panel cannot be read
 	for i, line := range frame {
 		back := Fit(ansi.Strip(line), screenW)
 		if i < top || i >= top+len(box) {
-			if i < len(frame)-1 { // the last line says what a key has done
+			if i < len(frame)-1 { // the last line shows the effect of a key
 				frame[i] = t.Dim.Render(back)
 			}
 			continue

@@ -8,7 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Ink is a style prepared for drawing: what is written before a text and what after it.
+// Ink is a style as the sequences that are written before and after a text.
 type Ink struct{ on, off string }
 
 func newInk(s lipgloss.Style) Ink {
@@ -19,7 +19,7 @@ func newInk(s lipgloss.Style) Ink {
 // Render returns a text in that style.
 func (i Ink) Render(s string) string { return i.on + s + i.off }
 
-// Theme holds all styles, named by what they mean. Nothing else names a colour.
+// Theme holds all styles, named by their meaning. Nothing else names a colour.
 type Theme struct {
 	Title  Ink // names of panels, the name of the box
 	Dim    Ink // secondary text
@@ -73,7 +73,7 @@ func (t Theme) Focused() Theme {
 	return t
 }
 
-// Tone is what a state means to a person; it picks the colour.
+// Tone says how good or bad a state is. It selects the colour.
 type Tone int
 
 // The tones.
@@ -85,7 +85,7 @@ const (
 	Bad
 )
 
-// Sign is how a state is shown: glyph and word say the same, so that the colour is not needed.
+// Sign shows a state as a glyph and a word with the same meaning, so that the colour is not needed.
 type Sign struct {
 	Glyph, Word string
 	Tone        Tone

@@ -7,10 +7,10 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Size is "340 MiB".
+// Size formats a number of bytes: "340 MiB".
 func Size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
-// Count is "1 line", "2 lines".
+// Count formats a number of things: "1 line", "2 lines".
 func Count(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -18,7 +18,7 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Age is a duration in its two largest units: "3d 4h".
+// Age formats a duration in its two largest units: "3d 4h".
 func Age(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -39,7 +39,7 @@ func twoUnits(n, per int, large, small string) string {
 	return fmt.Sprintf("%d%s %d%s", n/per, large, n%per, small)
 }
 
-// Elapsed is how long something took: "1.2s", "12s", "1m42s".
+// Elapsed formats how long something took: "1.2s", "12s", "1m42s".
 func Elapsed(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -53,7 +53,7 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// SoFar is how long something has been running: like Elapsed, without tenths, which change before they are read.
+// SoFar formats how long something has been running: like Elapsed, but without tenths, which change before they are read.
 func SoFar(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
