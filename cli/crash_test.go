@@ -197,6 +197,47 @@ func TestDestroyThatRemovedTheVMIsNotUndone(t *testing.T) {
 	m.must("destroy", "--force", "--quiet")
 }
 
+// A destroy that fails before it has removed anything does not say that it has undone the removal, and leaves no trace of
+// itself. Here limactl list prints nothing with status 0 although the VM is there.
+func TestDestroyThatRemovedNothingUndoesNothing(t *testing.T) {
+	m := newMachine(t)
+	m.makeStoppedBox()
+	real := m.limactl
+	m.limactl = filepath.Join(m.dir, "silent-limactl")
+	script := "#!/bin/sh\n[ \"$1\" = list ] && exit 0\nexec '" + real + "' \"$@\"\n"
+	if err := os.WriteFile(m.limactl, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, err := m.run("destroy", "--force")
+	if err == nil || strings.Contains(stderr, "undo") || !strings.Contains(stderr, "limactl list does not show instance main") {
+		t.Errorf("%v %s", err, stderr)
+	}
+	m.limactl = real
+	if out := m.must("status"); strings.Contains(out, "cut off") {
+		t.Errorf("status: %s", out)
+	}
+	m.must("destroy", "--force", "--quiet")
+}
+
+// A destroy that stops the VM but cannot delete it says that the VM is stopped.
+func TestDestroyThatOnlyStoppedTheVMSaysSo(t *testing.T) {
+	m := newMachine(t)
+	m.makeBootedBox()
+	real := m.limactl
+	m.limactl = filepath.Join(m.dir, "limactl-without-delete")
+	script := "#!/bin/sh\n[ \"$1\" = delete ] && { echo no >&2; exit 1; }\nexec '" + real + "' \"$@\"\n"
+	if err := os.WriteFile(m.limactl, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, err := m.run("destroy", "--force")
+	if err == nil || strings.Contains(stderr, "↩ undone") || !strings.Contains(stderr, "not undone: remove the VM: the VM is stopped, but nothing is removed") {
+		t.Errorf("%v %s", err, stderr)
+	}
+	m.limactl = real
+	m.waitForState("stopped")
+	m.must("destroy", "--force", "--quiet")
+}
+
 // A destroy that is interrupted while limactl hangs does not call limactl again.
 func TestDestroyInterruptedWhileLimaHangs(t *testing.T) {
 	m := newMachine(t)

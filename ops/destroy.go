@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/fault"
 )
@@ -49,12 +50,23 @@ func (b *Box) destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 
 func (b *Box) destroyPlan() Plan {
 	rec := b.Record
+	removed, stopped := true, false // false, true: the step failed after it had only stopped the VM
 	return Plan{Steps: []Step{
-		{ID: "vm", Title: "remove the VM", Undo: b.keepWhole, Do: func(ctx context.Context, _ *Progress) error {
+		{ID: "vm", Title: "remove the VM", Do: func(ctx context.Context, _ *Progress) error {
+			was := b.Lima.Peek(rec.Instance)
 			// On a full disk no journal can be written, and destroy must still work: it can be run again without one.
 			_ = b.journal.begin(madeDisk, madeVM)
-			return b.deleteVM(ctx, rec.Instance)
-		}},
+			err := b.deleteVM(ctx, rec.Instance)
+			if err != nil && b.keepWhole(ctx) == nil {
+				removed, stopped = false, was != limactl.Stopped && b.Lima.Peek(rec.Instance) == limactl.Stopped
+			}
+			return err
+		}, Stays: func() string {
+			if stopped {
+				return "the VM is stopped, but nothing is removed; hermes-box start starts it"
+			}
+			return ""
+		}, Changed: func() bool { return removed }, Undo: b.keepWhole},
 		{ID: "disk", Title: "remove the data disk", Do: func(ctx context.Context, _ *Progress) error { return b.deleteDisk(ctx, rec.Disk) }},
 		{ID: "forget", Title: "forget the box", Do: func(context.Context, *Progress) error { return b.forget() }},
 	}}
