@@ -76,8 +76,8 @@ func (c *creation) plan(context.Context) (Plan, error) {
 	}}, nil
 }
 
-// unlessForeign removes a thing from the journal if it already existed: another program has made it since preflight, and an
-// undo must not delete it.
+// unlessForeign removes a thing from the journal if it already existed: another program has made it since preflight,
+// and an undo must not delete it.
 func (c *creation) unlessForeign(what string, err error) error {
 	if !errors.Is(err, limactl.ErrExists) {
 		return err

@@ -10,8 +10,8 @@ import (
 	"hermes-box/ops"
 )
 
-// How often the box is asked: often while something changes or the user works in the dashboard, seldom otherwise. Without
-// the focus only the host's files are read, which is cheap.
+// How often the box is asked: often while something changes or the user works in the dashboard, seldom otherwise.
+// Without the focus only the host's files are read, which is cheap.
 const (
 	pollOften  = 3 * time.Second
 	pollSeldom = 15 * time.Second
@@ -101,8 +101,8 @@ func readKnown(b Box) Known {
 	return k
 }
 
-// ask asks the box for its status, unless the terminal has no focus, the last answer is still to come, or an operation of
-// this dashboard is under way, whose events report the state.
+// ask asks the box for its status, unless the terminal has no focus, the last answer is still to come, or an operation
+// of this dashboard is under way, whose events report the state.
 func (m *model) ask() tea.Cmd {
 	if m.poll.blurred || m.asking || m.own != nil || !m.known.Exists {
 		return nil

@@ -33,8 +33,8 @@ type Options struct {
 	Label  string                 // shown beside the name of the box: "demo"
 	Create bool                   // begin with creating the box, where there is none
 	Browse func(url string) error // opens an address in a browser; nil: there is none
-	// SignIn runs the sign-in on this terminal, or the one step that is named. Its error is a *exec.ExitError where it has
-	// shown itself what is wrong. nil: it is not available.
+	// SignIn runs the sign-in on this terminal, or the one step that is named. Its error is a *exec.ExitError where it
+	// has shown itself what is wrong. nil: it is not available.
 	SignIn func(ctx context.Context, step string) error
 	// Typed rewrites the commands in a text so that they can be pasted here; nil: they can be as they are.
 	Typed func(string) string

@@ -85,8 +85,8 @@ func TestWatchIsLeft(t *testing.T) {
 	m.tasks.wait(time.Second)
 }
 
-// A stop and a start that another process runs one after the other are two operations: the one on the screen ends with its
-// own outcome, and o then shows the other.
+// A stop and a start that another process runs one after the other are two operations: the one on the screen ends with
+// its own outcome, and o then shows the other.
 func TestWatchOneOfTwoOperations(t *testing.T) {
 	event := func(operation string, kind ops.Kind, steps ...ops.StepInfo) ops.Event {
 		at := map[string]time.Time{"stop": noon, "start": noon.Add(time.Minute)}[operation]

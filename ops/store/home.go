@@ -54,8 +54,8 @@ func Open(dir string) (Home, error) {
 
 var subdirs = []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"}
 
-// OpenForced is Open for an operation that must work if nothing can be written: no space, no inodes, a read-only directory,
-// or a file in its place. It makes directories writable where it can and ignores errors.
+// OpenForced is Open for an operation that must work if nothing can be written: no space, no inodes, a read-only
+// directory, or a file in its place. It makes directories writable where it can and ignores errors.
 func OpenForced(dir string) Home {
 	_ = os.Chmod(dir, 0o700)
 	for _, sub := range subdirs {

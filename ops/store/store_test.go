@@ -82,7 +82,7 @@ func TestDamagedRecordIsNeverABox(t *testing.T) {
 	}
 }
 
-// A file that a newer version wrote is told as that, with the version: it once passed for damaged.
+// The error for a file of a newer version names that version, instead of calling the file damaged.
 func TestWrittenByANewerVersion(t *testing.T) {
 	h := open(t)
 	read := map[string]func() error{

@@ -23,7 +23,8 @@ type Error struct {
 	More     int       // how many others there are
 }
 
-// A file of another kind altogether has a problem on each line: only the first are kept, and fewer are put into the text.
+// A file of another kind altogether has a problem on each line: only the first are kept, and fewer are put into the
+// text.
 const (
 	kept  = 100
 	shown = 20

@@ -99,8 +99,8 @@ func rawProblem(data []byte) *Problem {
 	return nil
 }
 
-// invisible reports whether a character is refused everywhere: control characters, line ends that only some programs know,
-// and characters that change the direction of the text. With them a person would not see what is parsed.
+// invisible reports whether a character is refused everywhere: control characters, line ends that only some programs
+// know, and characters that change the direction of the text. With them a person would not see what is parsed.
 func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
