@@ -1,7 +1,7 @@
 // Package limactl drives Lima through its own command; its package ssh runs commands inside. Nothing else runs limactl
 // or ssh.
 //
-// Lima is never trusted to have done what it says. After a delete this package checks that the directory is gone; it
+// This package does not rely on Lima's reports. After a delete it checks that the directory is gone; it
 // restores disk locks that Lima drops by mistake; it finds out what "Broken" means; and it checks each pid before
 // Lima may kill it. Instances and disks are named exactly: nothing takes a pattern or a prefix.
 //

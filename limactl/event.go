@@ -17,7 +17,7 @@ import (
 type BootEvent struct {
 	Time     time.Time
 	Line     string // a line that limactl or the host agent logged
-	Waits    string // what the host agent waits for according to Line, such as "ssh"
+	Waits    string // the requirement that the host agent waits for according to Line, such as "ssh"
 	SSHPort  int    // 0 until it is known
 	Running  bool
 	Degraded bool // running, but Lima reported errors
@@ -64,7 +64,7 @@ func decodeEvent(line []byte) (BootEvent, bool) {
 	return b, true
 }
 
-// waits matches what the host agent waits for in its log (Lima 2.1, pkg/hostagent/requirements.go).
+// waits matches the requirement that the host agent waits for in its log (Lima 2.1, pkg/hostagent/requirements.go).
 var waits = regexp.MustCompile(`Waiting for the \w+ requirement \d+ of \d+: "(.+)"`)
 
 // logEvent returns the event for a line that limactl or the host agent logged.

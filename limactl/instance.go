@@ -22,7 +22,7 @@ const (
 type Instance struct {
 	Name    string
 	State   State
-	Cause   string   // why it is in this state, and what to do; may be empty
+	Cause   string   // the reason of the state, with a hint; may be empty
 	Notes   []string // problems that Lima reported at boot. Check them: they may be wrong or over
 	Dir     string   // links resolved
 	SSHPort int      // on host loopback; 0 before the first start

@@ -92,7 +92,7 @@ func (c *Client) unlisted(name string) error {
 // errContradiction is the cause of an error if Lima and the files disagree on whether something exists.
 var errContradiction = errors.New("limactl and the files contradict each other")
 
-// listErrors returns what limactl list warned about an instance.
+// listErrors returns the errors of an instance about which limactl list warned.
 func listErrors(stderr, name string) string {
 	for line := range strings.Lines(stderr) {
 		msg := logField(line, "msg")
@@ -103,7 +103,7 @@ func listErrors(stderr, name string) string {
 	return ""
 }
 
-// decode decodes what limactl prints: one JSON value per line, or an array in some versions. It skips lines that
+// decode decodes the output of limactl: one JSON value per line, or an array in some versions. It skips lines that
 // begin as neither. A line that begins as JSON but is not valid JSON is an error.
 func decode[T any](data []byte) ([]T, error) {
 	var all []T

@@ -63,7 +63,7 @@ func readPID(dir, file string) process {
 	}
 	command, unseen := commandLine(pid)
 	if command == "" {
-		p.hidden = err != nil || unseen != nil // otherwise it is dying, or a zombie that nobody has reaped
+		p.hidden = err != nil || unseen != nil // otherwise it is exiting or a zombie
 		return p
 	}
 	p.command = command

@@ -16,16 +16,16 @@ import (
 	"hermes-box/limactl/ssh"
 )
 
-// maxOutput limits what is read from each stream of limactl, in bytes. It is far more than limactl ever prints.
+// maxOutput limits the output that is read from each stream of limactl, in bytes. It is far more than limactl prints.
 const maxOutput = 8 << 20
 
-// output is what a finished limactl printed.
+// output is the output of a finished limactl.
 type output struct {
 	stdout []byte
 	stderr string
 }
 
-// run runs limactl to its end, at most for limit, and returns what it printed, even with an error.
+// run runs limactl until it exits, at most for limit, and returns its output, even with an error.
 func (c *Client) run(ctx context.Context, limit time.Duration, stdin []byte, args ...string) (output, error) {
 	return c.runWith(ctx, limit, stdin, nil, nil, args...)
 }

@@ -91,7 +91,7 @@ func (c *Client) Peek(name string) State {
 	case leftover(dir):
 		return Degraded
 	case !f.agent.ours && !f.driver.ours && (f.agent.hidden || f.driver.hidden):
-		return Degraded // nobody can tell that it is stopped
+		return Degraded // it may still run
 	case !f.agent.ours && !f.driver.ours:
 		return Stopped
 	case !f.agent.ours:

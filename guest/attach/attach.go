@@ -1,5 +1,5 @@
-// Package attach connects the terminal of a login to tmux session main, or to one command. It execs that program and starts
-// no other, except to compile a terminfo entry or to start the tmux server.
+// Package attach connects the terminal of a login to tmux session main, or to one command. It execs that program and
+// starts no other, except to compile a terminfo entry or to start the tmux server.
 package attach
 
 import (
@@ -36,8 +36,8 @@ func Main(args []string) int {
 	return mainSession.attach()
 }
 
-// setTerminal makes sure that the box knows the terminal in TERM. If necessary it compiles the entry that the host sent. If
-// that fails, it sets xterm-256color and prints a note.
+// setTerminal makes sure that the box knows the terminal in TERM. If necessary it compiles the entry that the host
+// sent. If that fails, it sets xterm-256color and prints a note.
 func setTerminal(entry string) {
 	name := os.Getenv("TERM")
 	if name == "" || known(name) {

@@ -14,7 +14,7 @@ import (
 
 const childVariable = "HERMES_BOX_ATTACH_TEST"
 
-// TestMain is tm itself where a test starts this program as such.
+// TestMain runs tm if a test started this program as tm.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childVariable); dir != "" {
 		mainSession = session{workspace: filepath.Join(dir, "workspace"), mounts: filepath.Join(dir, "mounts")}
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// login is a machine that a test logs in to: the real tmux with a server of its own, and no other program but tic.
+// login is a machine that a test logs in to. Its only programs are tic and the real tmux, with a server of its own.
 type login struct {
 	t    *testing.T
 	dir  string
@@ -38,7 +38,7 @@ func newLogin(t *testing.T) *login {
 	if err != nil {
 		t.Skip("NOT CHECKED: tmux is not here")
 	}
-	dir, err := os.MkdirTemp("", "tm") // sockets have short names
+	dir, err := os.MkdirTemp("", "tm") // not t.TempDir: paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (l *login) env() []string {
 		childVariable + "=" + l.dir}
 }
 
-// run runs a program of the machine and returns what it prints.
+// run runs a program of the machine and returns its output.
 func (l *login) run(name string, args ...string) string {
 	cmd := exec.Command(filepath.Join(l.dir, "bin", name), args...)
 	cmd.Env = l.env()
@@ -86,8 +86,8 @@ func (l *login) run(name string, args ...string) string {
 	return string(out)
 }
 
-// attach runs tm on a terminal until tmux has drawn its screen, calls there, and returns what tm printed before and the
-// tmux that it ran.
+// attach runs tm on a terminal until tmux has drawn its screen, then calls there. It returns the output of tm before
+// tmux, and the tmux commands that it ran.
 func (l *login) attach(there func(), args ...string) (before string, calls []string) {
 	l.t.Helper()
 	os.Remove(filepath.Join(l.dir, "calls"))
@@ -126,8 +126,8 @@ func (l *login) attach(there func(), args ...string) (before string, calls []str
 	return before, strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
-// Attaching to a session that is there runs tmux once and nothing else: on an emulated guest each process costs as much
-// as half a round trip. The first attach of a boot makes the session, in a scope where there is a manager.
+// Attaching to an existing session runs only one tmux, because in an emulated guest each process costs as much as
+// half a round trip. The first attach of a boot creates the session, in a scope if there is a service manager.
 func TestAttachRunsTmuxOnce(t *testing.T) {
 	l := newLogin(t)
 	l.script("systemd-run", `echo scope >>`+l.dir+`/calls; while [ "$1" != -- ]; do shift; done; shift; exec "$@"`)
@@ -144,11 +144,11 @@ func TestAttachRunsTmuxOnce(t *testing.T) {
 	}
 }
 
-// Where there is no manager to ask for a scope, the session is made without.
+// Without a service manager the session is created without a scope.
 func TestAttachWithoutManager(t *testing.T) {
 	l := newLogin(t)
 	l.attach(nil)
-	// A server that lost session main gets it again.
+	// The session is created again in a server that has lost it.
 	l.run("tmux", "new-session", "-d", "-s", "other")
 	l.run("tmux", "kill-session", "-t", "=main")
 	if _, calls := l.attach(nil); len(calls) != 1 {
@@ -156,7 +156,7 @@ func TestAttachWithoutManager(t *testing.T) {
 	}
 }
 
-// Whoever attaches to a box whose data disk is not mounted sees that all the while, and no more once it is.
+// The status bar says that the data disk is not mounted, as long as it is not.
 func TestBarTellsOfALostDataDisk(t *testing.T) {
 	l := newLogin(t)
 	bar := func() (options string) {
@@ -177,8 +177,8 @@ func TestBarTellsOfALostDataDisk(t *testing.T) {
 	}
 }
 
-// A terminal that the box does not know is taught from the entry that the host sends, once; without one, or with one that
-// does not compile, it is replaced by one that is known, and the person is told.
+// For a terminal that the box does not know, tm compiles the entry that the host sends, once. Without an entry, or if
+// it does not compile, tm uses a terminal that the box knows and prints a note.
 func TestTerminalIsTaught(t *testing.T) {
 	l := newLogin(t)
 	real, err := exec.LookPath("tic")
@@ -208,7 +208,7 @@ func TestTerminalIsTaught(t *testing.T) {
 			t.Errorf("%s: TERM is %q, %v", c.name, out, err)
 		}
 		if told := strings.Contains(diag.String(), `does not know the terminal "strange"; using xterm-256color`); told == (c.want == "strange") {
-			t.Errorf("%s: said %q", c.name, diag.String())
+			t.Errorf("%s: printed %q", c.name, diag.String())
 		}
 		if calls, _ := os.ReadFile(filepath.Join(l.dir, "calls")); c.name == "known now" && len(calls) != 0 {
 			t.Errorf("%s: ran %s", c.name, calls)

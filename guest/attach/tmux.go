@@ -21,8 +21,8 @@ type session struct {
 // mainSession is the session of every box.
 var mainSession = session{workspace: "/workspace", mounts: "/proc/self/mountinfo"}
 
-// attach execs a tmux that attaches to session main, and creates the session if there is none. Inside tmux it switches the
-// client to the session.
+// attach execs a tmux that attaches to session main, and creates the session if there is none. Inside tmux it
+// switches the client to the session.
 func (s session) attach() int {
 	if os.Getenv("TMUX") != "" {
 		if exec.Command("tmux", "has-session", "-t", "=main").Run() != nil {
@@ -56,8 +56,8 @@ func (s session) dir() string {
 	return os.Getenv("HOME")
 }
 
-// bar returns the tmux commands that set the status bar. Without the data disk everything written is on the root disk and
-// lost with it: the bar says so.
+// bar returns the tmux commands that set the status bar. If the data disk is not mounted, the bar says so, because all
+// files are then written to the root disk and lost with it.
 func (s session) bar() []string {
 	if mounted(s.mounts, s.workspace) {
 		return strings.Fields("set-option -q -u -t =main: status-style ; set-option -q -u -t =main: status-left")
@@ -80,7 +80,7 @@ func mounted(table, path string) bool {
 	return false
 }
 
-// socket returns where the tmux server of this user listens.
+// socket returns the path of the socket of this user's tmux server.
 func socket() string {
 	dir := os.Getenv("TMUX_TMPDIR")
 	if dir == "" {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// end ends a process, its group and its descendants: SIGHUP, and SIGKILL for what is left after grace.
+// end ends a process, its group and its descendants with SIGHUP, and after grace those that still run with SIGKILL.
 func end(pid int) {
 	family := descendants(pid)
 	signal := func(sig syscall.Signal) (any bool) {

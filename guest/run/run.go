@@ -25,11 +25,11 @@ const (
 	notFound    = 127
 )
 
-// grace is how long a command has to end by itself after SIGHUP before SIGKILL follows.
+// grace is the time between SIGHUP and SIGKILL in which a command can exit by itself.
 const grace = 2 * time.Second
 
-// Command runs a command to its end and returns its exit status, 128+n if signal n ended it. It also waits until
-// no process has the command's output open any more, as ssh does. A command that cannot be run says why on
+// Command runs a command to its end and returns its exit status, 128+n if signal n ended it. It also waits until no
+// process has the command's output open any more, as ssh does. If the command cannot be run, the reason is written to
 // stderr. If ctx ends, the command, its process group and its descendants get SIGHUP and, two seconds later, SIGKILL.
 func Command(ctx context.Context, c protocol.Command, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	fail := func(status int, format string, args ...any) int {
@@ -99,8 +99,8 @@ func find(name string) (string, error) {
 	return path, err
 }
 
-// start starts a command on pipes. wait returns its exit status when its output has ended, or when the command was ended
-// because ctx has ended.
+// start starts a command on pipes. wait returns its exit status when its output has ended, or when the command was
+// ended because ctx has ended.
 func start(cmd *exec.Cmd, stdin io.Reader, stdout, stderr io.Writer) (wait func(context.Context) int, err error) {
 	in, feed, err1 := os.Pipe()
 	out, outEnd, err2 := os.Pipe()

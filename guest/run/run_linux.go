@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// attributes gives a command a process group of its own, and has the kernel kill it when we are killed.
+// attributes gives a command a process group of its own, and makes the kernel kill it when this process is killed.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// descendants returns the children of a process, their children and so on. A shell with job control starts them in process
-// groups of their own.
+// descendants returns the children of a process, their children and so on. A shell with job control starts them in
+// process groups of their own.
 func descendants(pid int) (all []int) {
 	children := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -28,7 +28,7 @@ const (
 	StrayDirectory    Fault = "stray-directory" // LIMA_HOME seems to have a directory without lima.yaml: a list of all instances fails
 	RefuseRoot        Fault = "refuse-root"     // limactl refuses to run, as it does for root
 	SSHRefused        Fault = "ssh-refused"     // the guest runs, but nobody can log in
-	StaleMaster       Fault = "stale-master"    // the shared ssh connection hangs until its master is told to stop
+	StaleMaster       Fault = "stale-master"    // the shared ssh connection hangs until its master is stopped
 	ConnectLost       Fault = "connect-lost"    // ssh ends with 255 half a second into a command
 	LoginNoise        Fault = "login-noise"     // a login script prints on both streams
 	ForwardDead       Fault = "forward-dead"    // ports are no longer forwarded, as after sleep

@@ -37,7 +37,7 @@ type line struct {
 	LogLine string `json:"logLine"`
 }
 
-// reported is the state in the host agent's events. Each event has the complete state and what has just happened.
+// reported is the state in the host agent's events. Each event has the complete state and the latest change.
 var reported struct {
 	sync.Mutex
 	status
@@ -66,7 +66,7 @@ func lastEvent(path string) event {
 	return last
 }
 
-// sshConfig is the part that matters of what Lima writes for ssh -F.
+// sshConfig is the part of Lima's ssh.config that tests need.
 const sshConfig = `Host %s
   User agent
   ControlMaster auto

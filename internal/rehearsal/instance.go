@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// instance is what limactl list prints.
+// instance is an instance in the output of limactl list.
 type instance struct {
 	Name            string     `json:"name"`
 	Hostname        string     `json:"hostname"`

@@ -28,10 +28,10 @@ func (t *Terminal) Hides(text string) {
 	t.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
 }
 
-// Until waits until a condition holds; what describes it in a few words.
-func (t *Terminal) Until(what string, ok func(screen string) bool) {
+// Until waits until a condition holds. The failure message describes it with description.
+func (t *Terminal) Until(description string, ok func(screen string) bool) {
 	t.t.Helper()
-	t.wait(what, func() bool { return ok(t.Text()) })
+	t.wait(description, func() bool { return ok(t.Text()) })
 }
 
 // Hears waits until a regular expression matches the output since the last match, and returns that output up to the
@@ -50,13 +50,13 @@ func (t *Terminal) Hears(pattern string) string {
 	return t.Output()[from:t.heard]
 }
 
-// wait checks a condition after each output; what describes it in a few words.
-func (t *Terminal) wait(what string, ok func() bool) {
+// wait checks a condition after each output until it holds. The failure message describes it with description.
+func (t *Terminal) wait(description string, ok func() bool) {
 	t.t.Helper()
 	late := time.After(t.Patience)
 	for ended := false; !ok(); {
 		if ended {
-			t.t.Fatalf("it ended (%v) before it showed %s:\n%s\n%q", t.err, what, t.Text(), t.Output())
+			t.t.Fatalf("it ended (%v) before it showed %s:\n%s\n%q", t.err, description, t.Text(), t.Output())
 		}
 		select {
 		case <-t.fresh:
@@ -64,7 +64,7 @@ func (t *Terminal) wait(what string, ok func() bool) {
 		case <-t.ended:
 			ended = true
 		case <-late:
-			t.hangs("it never shows " + what)
+			t.hangs("it never shows " + description)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (t *Terminal) Idle() {
 	}
 }
 
-// Text returns what is on the screen, without trailing blanks and empty lines.
+// Text returns the text on the screen, without trailing spaces and empty lines.
 func (t *Terminal) Text() string {
 	t.mu.Lock()
 	lines := strings.Split(ansi.Strip(t.screen.Render()), "\n")

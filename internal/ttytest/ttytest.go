@@ -130,7 +130,7 @@ func (t *Terminal) start(w, h int) error {
 	return err
 }
 
-// read reads what the program writes, to the end.
+// read reads the output of the program to its end.
 func (t *Terminal) read() {
 	buf := make([]byte, 32<<10)
 	for {

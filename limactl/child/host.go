@@ -36,7 +36,7 @@ func (e *ResourceError) Recovery() string {
 	return "free -h; ulimit -a"
 }
 
-// HostError returns a ResourceError if err, or what the program printed on stderr, names one of this machine's limits.
+// HostError returns a ResourceError if err, or the program's stderr, names one of this machine's limits.
 // Otherwise it returns err.
 func HostError(program string, err error, stderr string) error {
 	if err == nil {

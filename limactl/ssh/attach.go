@@ -12,7 +12,7 @@ import (
 
 // Attach prepares an interactive login on our terminal: tmux session main, or one command. terminfo is the source of
 // our terminal's entry, for a guest that may not know the terminal; it may be nil. Attach first checks that the
-// connection works, so that a dead one is an error here and not a screen that hangs.
+// connection works, so that a dead one is an error and not a screen that hangs.
 //
 // Attach does not start the login: the caller sets Stdin, Stdout and Stderr to the terminal. The exit status is that
 // of the remote side, or Lost if the connection was lost. No agent and no display is forwarded, and ssh has no escape

@@ -38,7 +38,7 @@ func TestMarkWriter(t *testing.T) {
 		{"signs of life", "@+da@.ta@.", "data", "", -1, false},
 		{"end", "@+data@=0;", "data", "", 0, true},
 		{"status 255", "@+@=255;", "", "", 255, true},
-		{"output after the end, of what was left in the background", "@+a@=3;b", "ab", "", 3, true},
+		{"output of a background process after the end", "@+a@=3;b", "ab", "", 3, true},
 		{"almost a mark", "@+[hermes-box TES[hermes-box [", "[hermes-box TES[hermes-box [", "", -1, false},
 		{"another's mark", "@+[hermes-box OTHER]=0;", "[hermes-box OTHER]=0;", "", -1, false},
 	} {

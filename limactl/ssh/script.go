@@ -13,7 +13,7 @@ import (
 //
 // The script prints the mark on both streams, waits for a line on stdin, runs the command, and prints its status
 // after the mark, so that ssh's own exit status keeps its meaning. While the command runs, the script prints signs of
-// life. That fails when nobody reads them any more, and the script then ends the command, which sshd would leave
+// life. That fails when the reader has gone, and the script then ends the command, which sshd would leave
 // running. They go to stdout, because sshd closes stdout when the client of a shared connection is gone, but not
 // stderr.
 //

@@ -145,7 +145,7 @@ func labHelper() string {
 	return protocol.HelperPath
 }
 
-// exec runs a command and returns what it printed.
+// exec runs a command and returns its output.
 func (on target) exec(ctx context.Context, e ssh.Exec) (stdout, stderr string, err error) {
 	var out, diag strings.Builder
 	e.Stdout, e.Stderr = &out, &diag

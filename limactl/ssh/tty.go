@@ -16,7 +16,7 @@ import (
 )
 
 // execTTY runs a command with a terminal. A terminal has one stream, and its stdin is for keys, so frames cannot be
-// used: a script runs the command and prints its status behind a mark.
+// used: a script runs the command and prints its status after a mark.
 func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 	if _, there := c.control(instance); there {
 		if err := c.prove(ctx, instance); err != nil {

@@ -165,7 +165,7 @@ func (s *Machine) InstallPackages(_ context.Context, archives []string) error {
 	})
 }
 
-// PackageVersion returns what InstallPackages recorded.
+// PackageVersion returns the version that InstallPackages recorded.
 func (s *Machine) PackageVersion(_ context.Context, name string) (version string, err error) {
 	err = s.view(func(st *state) { version = st.Packages[name] })
 	return version, err
