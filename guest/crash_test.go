@@ -21,16 +21,16 @@ type killed struct {
 
 // killedAnywhere runs do to its end. For each durable step it returns a copy of the machine as a kill after that step
 // leaves it. That works because the engine has no state but that on the disk.
-func (b *box) killedAnywhere(t testing.TB, do func()) (left []killed) {
+func (b *box) killedAnywhere(t testing.TB, do func()) (copies []killed) {
 	var mu sync.Mutex // releases are staged in goroutines
 	b.After = func(step string) {
 		mu.Lock()
 		defer mu.Unlock()
-		left = append(left, killed{step, b.copyBox(t)})
+		copies = append(copies, killed{step, b.copyBox(t)})
 	}
 	do()
 	b.After = nil
-	return left
+	return copies
 }
 
 // reboot simulates a power cut and the next boot: the recovery unit, then the services.
@@ -91,12 +91,12 @@ func TestKilledAnywhereInApply(t *testing.T) {
 				_, err := b.Apply(context.Background(), tx)
 				must(t, err)
 			}
-			left := start.killedAnywhere(t, func() { apply(start) })
-			if len(left) < 20*len(tt.affected) {
-				t.Fatalf("only %d durable steps: the hook is not called", len(left))
+			copies := start.killedAnywhere(t, func() { apply(start) })
+			if len(copies) < 20*len(tt.affected) {
+				t.Fatalf("only %d durable steps: the hook is not called", len(copies))
 			}
-			t.Logf("killed after each of %d steps", len(left))
-			for n, k := range left {
+			t.Logf("killed after each of %d steps", len(copies))
+			for n, k := range copies {
 				t.Run(fmt.Sprintf("%03d %s", n, k.step), func(t *testing.T) {
 					rebooted := k.copyBox(t)
 					rebooted.reboot(t)
@@ -131,11 +131,11 @@ func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 	for _, failures := range []int{1, 2} {
 		start := newFirst(t)
 		start.send(o)
-		var left []killed
+		var copies []killed
 		journal, hits := start.Path("/var/lib/hermes-box/journal.json"), 0
 		start.After = func(step string) {
 			if hits > 0 {
-				left = append(left, killed{step, start.copyBox(t)})
+				copies = append(copies, killed{step, start.copyBox(t)})
 			}
 			text, err := os.ReadFile(journal + ".new")
 			if step != "write journal.json.new" || err != nil || hits == failures || hits == 0 && !strings.Contains(string(text), `"committing"`) {
@@ -147,16 +147,16 @@ func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 			} else {
 				must(t, os.Remove(journal+".new"))
 			}
-			left = append(left, killed{step, start.copyBox(t)})
+			copies = append(copies, killed{step, start.copyBox(t)})
 		}
 		_, err := start.Apply(context.Background(), tx)
 		if start.After = nil; err == nil || hits != failures {
 			t.Fatalf("%d failures: %v, %d hits", failures, err, hits)
 		}
-		if failures == 1 && len(left) < 5 {
-			t.Errorf("only %d steps of undoing: the hook is not called", len(left))
+		if failures == 1 && len(copies) < 5 {
+			t.Errorf("only %d steps of undoing: the hook is not called", len(copies))
 		}
-		for _, k := range append(left, killed{"the end", start}) {
+		for _, k := range append(copies, killed{"the end", start}) {
 			_, err := k.Recover(context.Background())
 			if k.consistent(t); t.Failed() || err != nil {
 				t.Fatalf("%d failures, killed after %q: %v", failures, k.step, err)

@@ -226,14 +226,14 @@ func relink(path, target string) error { return errors.Join(os.Remove(path), os.
 // A kill at any durable step loses nothing that the user wrote, and the next run succeeds.
 func TestKilledAnywhereInLink(t *testing.T) {
 	b := linkable(t)
-	left := b.killedAnywhere(t, func() {
+	copies := b.killedAnywhere(t, func() {
 		_, err := b.link(t.Context())
 		must(t, err)
 	})
-	if len(left) != 3 {
-		t.Fatalf("%d durable steps: two files and a restart are", len(left))
+	if len(copies) != 3 {
+		t.Fatalf("%d durable steps, want 3: two files and a restart", len(copies))
 	}
-	for _, k := range left {
+	for _, k := range copies {
 		if !strings.HasPrefix(k.hermesFile(".env"), oldEnv) || !strings.HasPrefix(k.hermesFile("config.yaml"), oldConfig) {
 			t.Errorf("killed after %s: %q %q", k.step, k.hermesFile(".env"), k.hermesFile("config.yaml"))
 		}

@@ -90,11 +90,11 @@ func TestKilledWhileReceiving(t *testing.T) {
 	b := newBox(t)
 	o := objects{}
 	o.add([]byte("x"))
-	left := b.killedAnywhere(t, func() { b.send(o) })
-	if len(left) != 2 {
-		t.Fatalf("%d steps", len(left))
+	copies := b.killedAnywhere(t, func() { b.send(o) })
+	if len(copies) != 2 {
+		t.Fatalf("%d steps", len(copies))
 	}
-	for _, k := range left {
+	for _, k := range copies {
 		k.send(o)
 		files, _ := filepath.Glob(k.Path("/var/lib/hermes-box/objects/*/*"))
 		if len(files) != 1 {

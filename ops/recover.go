@@ -71,19 +71,19 @@ func (b *Box) undoCreate(ctx context.Context, j *store.Journal, next Operation, 
 		b.Record = rec
 		return b.Home.RemoveJournal(b.Name())
 	}
-	left := &Destroyed{Unfinished: true}
+	removed := &Destroyed{Unfinished: true}
 	for _, what := range slices.Backward(j.Made) {
 		if err := b.removeMade(ctx, what, rec); err != nil {
 			return fmt.Errorf("undo the create that was cut off: %w", err)
 		}
 		switch what {
 		case madeVM:
-			left.Instance = rec.Instance
+			removed.Instance = rec.Instance
 		case madeDisk:
-			left.Disk = rec.Disk
+			removed.Disk = rec.Disk
 		}
 	}
-	b.Record, b.leftovers = nil, left
+	b.Record, b.leftovers = nil, removed
 	if err := b.Home.RemoveRecord(b.Name()); err != nil {
 		return err
 	}

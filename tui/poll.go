@@ -119,7 +119,7 @@ func (m *model) ask() tea.Cmd {
 
 // learn updates the dashboard from the host's files.
 func (m *model) learn(k Known) tea.Cmd {
-	had, came := m.hasBox(), k.Exists && !m.known.Exists
+	hadBox, created := m.hasBox(), k.Exists && !m.known.Exists
 	contradicted := m.state.learn(k, m.now())
 	if u := m.underway(); m.watching() && (u == nil || !u.Running || u.PID != m.op.pid || !u.Started.Equal(m.op.begun)) {
 		m.op.stop() // its last events are still read
@@ -128,10 +128,10 @@ func (m *model) learn(k Known) tea.Cmd {
 		m.poll.slower() // there is no box to answer, and files seldom change
 	}
 	switch {
-	case came || contradicted && k.Exists:
+	case created || contradicted && k.Exists:
 		m.poll.wake()
 		return m.ask()
-	case !m.hasBox() && m.own == nil && (had || !m.first.checks.begun()):
+	case !m.hasBox() && m.own == nil && (hadBox || !m.first.checks.begun()):
 		return m.firstChecks()
 	}
 	return nil

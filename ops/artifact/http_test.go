@@ -156,7 +156,7 @@ func write(t *testing.T, path string, data []byte) {
 // A partial file may hold anything, for example after a power cut. The fetch still succeeds.
 func TestLeftovers(t *testing.T) {
 	data := content(1, 2<<20)
-	for name, left := range map[string][]byte{
+	for name, partial := range map[string][]byte{
 		"nothing":        {},
 		"right half":     data[:1<<20],
 		"all":            data,
@@ -174,7 +174,7 @@ func TestLeftovers(t *testing.T) {
 			defer srv.Close()
 			a := artifactOf("thing", srv.URL, data)
 			c := newCache(t, Options{})
-			write(t, filepath.Join(c.dir, partialName(a)), left)
+			write(t, filepath.Join(c.dir, partialName(a)), partial)
 			fetch(t, c, a)
 			holds(t, c, a, data)
 			if got := files(t, c.dir); len(got) != 1 {
@@ -184,7 +184,7 @@ func TestLeftovers(t *testing.T) {
 			write(t, from, data)
 			b := artifactOf("thing", "file://"+from, data)
 			local := newCache(t, Options{})
-			write(t, filepath.Join(local.dir, partialName(b)), left)
+			write(t, filepath.Join(local.dir, partialName(b)), partial)
 			fetch(t, local, b)
 			holds(t, local, b, data)
 			if want := map[string]int32{"all": 0, "one bit is off": 2, "zeroes": 2}[name]; want != 0 && asked.Load() != want {
@@ -287,7 +287,7 @@ func TestStall(t *testing.T) {
 }
 
 // A transfer may take longer than the stall limit, as long as bytes arrive.
-func TestSlowIsNoStall(t *testing.T) {
+func TestSlowTransferIsNotStalled(t *testing.T) {
 	data := content(1, 10)
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -352,7 +352,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	fails(t, newCache(t, Options{}), artifactOf("thing", srv.URL, content(1, 10)), fault.ExternalFailed, []string{srv.URL, "certificate"})
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestServerDoesNotListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -235,7 +235,7 @@ func TestHintMakesAConfig(t *testing.T) {
 	}
 }
 
-func TestLoadKnowsItsPlace(t *testing.T) {
+func TestLoadSetsPathAndDir(t *testing.T) {
 	real, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

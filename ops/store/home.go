@@ -159,8 +159,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	return SyncDir(dir)
 }
 
-// sweep removes the files that a killed WriteFile left beside this box's files. The box's lock is held, so nobody else
-// writes them now, except the last status, which may be lost.
+// sweep removes the files that a killed WriteFile left beside this box's files. The box's lock is held, so no
+// other process writes them now, except the last status, which may be lost.
 func (h Home) sweep(box string) {
 	dir := filepath.Join(string(h), "boxes")
 	entries, _ := os.ReadDir(dir)
