@@ -217,8 +217,8 @@ func (s *state) drifted() int {
 // unknown is the state of a component that was not asked.
 const unknown = "unknown"
 
-// componentSign returns the sign of the state of a component; dim marks a state that is not current. While an operation is
-// under way the state comes from its events.
+// componentSign returns the sign of the state of a component; dim marks a state that is not current. While an operation
+// is under way the state comes from its events.
 func (s *state) componentSign(c ops.ComponentStatus) (sg widget.Sign, dim bool) {
 	st := s.status()
 	last := lastState(c)
