@@ -18,7 +18,7 @@ const (
 	Bytes    Kind = "bytes"    // Done of Total bytes moved in a step
 	Phase    Kind = "phase"    // a component inside the guest, or the guest as a whole, has reached Phase, with State
 	Log      Kind = "log"      // Line, for the log
-	Warning  Kind = "warning"  // Line, for the person
+	Warning  Kind = "warning"  // Line, for the user
 	Done     Kind = "done"     // of a step
 	Failed   Kind = "failed"   // of a step; Error
 	Undoing  Kind = "undoing"  // of a step

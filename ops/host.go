@@ -237,7 +237,7 @@ func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, pr
 		return plan.Run(ctx, sink)
 	}
 	if operation.recover == nil { // the others begin and remove their journals in their steps
-		_ = b.journal.begin() // it only says where the operation was interrupted
+		_ = b.journal.begin() // it only says where the operation was cut off
 		defer b.journal.remove()
 	}
 	logged, done := b.logged(name, sink)
