@@ -190,12 +190,18 @@ func (b *Box) restart(ctx context.Context, sink Sink) (*Run, error) {
 	return result, nil
 }
 
+// The steps that stop a box, in stop and in restart.
+const (
+	stepQuiesce = "quiesce"
+	stepStop    = "stop"
+)
+
 // stopSteps stop a VM that is not stopped. With force the guest is not asked.
 func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 	var steps []Step
 	if !force { // a degraded box is asked as well: its data may still be in memory
 		reached := true
-		steps = append(steps, Step{ID: "quiesce", Title: "stop the services and sync the data disk",
+		steps = append(steps, Step{ID: stepQuiesce, Title: "stop the services and sync the data disk",
 			Do: func(ctx context.Context, p *Progress) error {
 				ctx, cancel := context.WithTimeout(ctx, quiesceBound)
 				defer cancel()
@@ -211,7 +217,7 @@ func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 			Undo:    func(ctx context.Context) error { return b.ask(ctx, protocol.VerbStart, nil, nil, nil) }})
 	}
 	stopped := false
-	return append(steps, Step{ID: "stop", Title: "stop the VM",
+	return append(steps, Step{ID: stepStop, Title: "stop the VM",
 		Do: func(ctx context.Context, _ *Progress) (err error) {
 			if force {
 				err = b.Lima.Kill(ctx, b.Record.Instance)

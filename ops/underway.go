@@ -81,6 +81,9 @@ func (u *Underway) during() limactl.State {
 	if u == nil || !u.Running {
 		return ""
 	}
+	if u.Step == stepQuiesce || u.Step == stepStop {
+		return stopping // a restart stops the box before it starts it
+	}
 	o, _ := OperationNamed(u.Operation)
 	return o.during
 }
