@@ -19,44 +19,44 @@ assets/helper/hermes-box-guest-linux-%.zst: $(SOURCES)
 	$(GO) run ./assets/pack bin/hermes-box-guest-linux-$* $@
 
 test: build
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
-# What must hold before a change lands; CI runs it.
+# The checks that must pass before a change lands. CI runs them.
 check: build
 	@test -z "$$(gofmt -l .)" || { echo "gofmt wants:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./e2e/...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null .
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 30m ./...
 	$(GO) test ./tui -run '^TestSizes$$' -args -every
 
-# The whole product with no VM: a box is made before your eyes, if there is none yet.
+# The whole product without a VM. It begins with create if there is no box yet.
 demo: build
 	./hermes-box --demo
 
-# The pictures of the README, taken of the real program on its demo.
+# The pictures of the README, taken from the real program with its demo.
 FONT := /usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf
 screenshots: build
 	@test -e $(FONT) || ! test "$$(id -u)" = 0 || apt-get install --yes --no-install-recommends fonts-dejavu-core || true
 	$(GO) run ./screenshots
 
-# The real lab: limactl 2.1.3, a guest image, the real software, a lock of them all.
+# The lab: limactl 2.1.3, a guest image, the real software, and a lock of all of it.
 lab:
 	$(LAB) prepare
 
-# The product on a real VM. KEEP=1 keeps the box, CASE=exec runs one case on a kept box.
+# Tests on a real VM. KEEP=1 keeps the box, CASE=exec runs one case on a kept box.
 e2e: build lab
 	$(LAB) run -- sh -c 'HERMES_BOX_LAB_LIMACTL=$$HERMES_BOX_LAB/lima/bin/limactl HERMES_BOX_LAB_USER=$$($(LAB) user) \
 		$(GO) test -count=1 -run "^(TestConformance|TestRealValidate)$$" ./limactl'
 	$(LAB) run -- $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBox ./e2e $(if $(KEEP)$(CASE),-args $(if $(KEEP),-keep) $(if $(CASE),-case $(CASE)))
 
-# A box of your own, from nothing.
+# Install everything that a box needs, and create a box of your own.
 box: build lab
 	$(LAB) install
 	$(LAB) run -- ./e2e/box.sh
 
-# Ratios and times. CASE=Dashboard measures the dashboard alone, without a VM; CASE=SSH status and attach on a kept box.
+# Benchmarks. CASE=Dashboard measures only the dashboard, without a VM; CASE=SSH only status and attach, on a kept box.
 bench: build $(if $(filter Dashboard,$(CASE)),,lab)
 	$(if $(filter Dashboard,$(CASE)),,$(LAB) run --) $(GO) test -tags e2e -count=1 -timeout 60m -v -run TestBench$(CASE) ./e2e -args -bench
 

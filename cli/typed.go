@@ -26,7 +26,9 @@ type boxCommands struct {
 	pattern *regexp.Regexp
 }
 
-func (c *boxCommands) find(text string) [][]int {
+// find returns where each name of the program begins and ends, and where its verb ends. A colour, or a line break in JSON,
+// ends with a letter, so that no word boundary follows it.
+func (c *boxCommands) find(text string) (found [][3]int) {
 	c.once.Do(func() {
 		var verbs []string
 		for _, cmd := range (&app{}).root().Commands() {
@@ -34,9 +36,12 @@ func (c *boxCommands) find(text string) [][]int {
 				verbs = append(verbs, regexp.QuoteMeta(cmd.Name()))
 			}
 		}
-		c.pattern = regexp.MustCompile(`\bhermes-box (` + strings.Join(verbs, "|") + `)\b`)
+		c.pattern = regexp.MustCompile(`(?:\x1b\[[0-9;]*m|\\[nrt]|\b)(hermes-box) (?:` + strings.Join(verbs, "|") + `)\b`)
 	})
-	return c.pattern.FindAllStringIndex(text, -1)
+	for _, at := range c.pattern.FindAllStringSubmatchIndex(text, -1) {
+		found = append(found, [3]int{at[2], at[3], at[1]})
+	}
+	return found
 }
 
 // typed completes every command line of this program in a text, so that it acts on the same box as this run when it is
@@ -65,12 +70,12 @@ func (a *app) withProgram(text, program string) string {
 	var out strings.Builder
 	end := 0
 	for _, at := range a.commands.find(text) {
-		if strings.HasPrefix(text[at[1]:], " --help") {
+		if strings.HasPrefix(text[at[2]:], " --help") {
 			continue
 		}
 		out.WriteString(text[end:at[0]])
 		out.WriteString(program)
-		end = at[0] + len("hermes-box")
+		end = at[1]
 	}
 	return out.String() + text[end:]
 }

@@ -82,7 +82,12 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 			if again := a.typed(got); again != got {
 				t.Errorf("twice: %s", again)
 			}
+			painted := style{true}.dim("hermes-box setup executor")
+			if got := a.typed(painted); got != strings.Replace(painted, "hermes-box", c.want, 1) {
+				t.Errorf("in colour: %q", got)
+			}
 			var in, out struct{ Line string }
+			text, want = text+"\nhermes-box status", want+"\n"+c.want+" status"
 			in.Line = text
 			line, err := json.Marshal(in)
 			if err != nil {

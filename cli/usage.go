@@ -94,8 +94,15 @@ func oneOf(cmd *cobra.Command, what, arg string, words []string) error {
 	}
 	err := fault.New(fault.InvalidInput, "%s: there is no %s %q", cmd.Name(), what, arg)
 	if meant := spell.Nearest(arg, words); meant != "" {
-		return err.Hint("did you mean %s %s? the others are %s", cmd.CommandPath(), meant,
-			strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == meant }), ", "))
+		hint := fmt.Sprintf("did you mean %s %s?", cmd.CommandPath(), meant)
+		switch others := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == meant }); len(others) {
+		case 0:
+		case 1:
+			hint += " the other is " + others[0]
+		default:
+			hint += " the others are " + strings.Join(others, ", ")
+		}
+		return err.Hint("%s", hint)
 	}
 	return err.Hint("%s %s", cmd.CommandPath(), strings.Join(words, "|"))
 }

@@ -23,8 +23,9 @@ func TestDidYouMean(t *testing.T) {
 		{"destroy --forec", "did you mean --force? hermes-box destroy --help lists all"},
 		{"logs executr", "did you mean hermes-box logs executor? the others are hermes, recovery, operations, commands, boot"},
 		{"logs nothing", "hermes-box logs hermes|executor|recovery|operations|commands|boot"},
-		{"open dashbord", "did you mean hermes-box open dashboard? the others are executor"},
+		{"open dashbord", "did you mean hermes-box open dashboard? the other is executor"},
 		{"login code", "did you mean hermes-box login codex? the others are claude, hermes, model, executor, token"},
+		{"setup executr", "did you mean hermes-box setup executor?"},
 		{"setup hermes", "hermes-box setup executor"},
 		{"completion bahs", "did you mean hermes-box completion bash? hermes-box completion --help lists all"},
 	} {

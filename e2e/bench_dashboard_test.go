@@ -18,9 +18,9 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// TestBenchDashboard measures the waits of a user of the dashboard: the real program on a terminal, with the rehearsal
-// machine behind it. Each time stands beside that of a trivial program on the same terminal, which shows what the
-// measuring itself costs.
+// TestBenchDashboard measures how long a user of the dashboard waits. The real program runs on a terminal, with the
+// rehearsal machine behind it. Each time is shown beside that of a trivial program on the same terminal, which is the
+// cost of the measurement itself.
 func TestBenchDashboard(t *testing.T) {
 	if !*bench {
 		t.Skip("run by make bench")
@@ -144,8 +144,8 @@ func (r *rehearsed) cpu(pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100) // USER_HZ is 100 on Linux
 }
 
-// keyToFrame measures the time from a key to its frame during a boot whose host agent reports a thousand events a second.
-// It returns the rate of events that was reached, and the same time for a terminal that only echoes.
+// keyToFrame measures the time from a key to its frame during a boot whose host agent reports a thousand events a
+// second. It returns the rate of events that was reached, and the same time for a terminal that only echoes.
 func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
 	d := ttytest.Start(r.t, r.demo(string(rehearsal.HoldBoot)), 120, 40)
 	d.Shows("▸ boot the VM")

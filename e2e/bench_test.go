@@ -63,7 +63,7 @@ func TestBenchSSH(t *testing.T) {
 	rows.print()
 }
 
-// sshCosts compares what goes over ssh with a bare ssh.
+// sshCosts compares the commands that use ssh with a bare ssh.
 func (l *lab) sshCosts(t *testing.T, rows *benchTable) {
 	statusTime, sshTime := l.statusCost(t)
 	rows.ratio("status against bare ssh true", ms, statusTime, sshTime)
@@ -129,7 +129,7 @@ func (l *lab) versionPeak(t *testing.T) (peak int64) {
 		t.Fatal(err)
 	}
 	w.Close()
-	for same := 0; same < 20; same++ { // it waits once its memory no longer grows
+	for same := 0; same < 20; same++ { // it waits for its reader once its memory no longer grows
 		if now := procStatus(t, c.Process.Pid, "VmHWM"); now != peak {
 			peak, same = now, 0
 		}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make box: a box of your own from what the lab fetched. Run it again: what is there is kept. It asks before it opens the
-# box: tmux takes the whole screen, and how to sign in stands there.
+# make box: create or start a box from the files that the lab has fetched. It can be run again. It asks before it opens
+# the box, because tmux takes the whole screen, which shows how to sign in.
 set -eu
 : "${HERMES_BOX_LAB:?run by make box}"
 user=$(go run ./e2e/lab user)

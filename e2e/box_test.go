@@ -70,7 +70,7 @@ func TestBox(t *testing.T) {
 	}
 }
 
-// fresh removes what an earlier run of these tests may have left, and nothing else.
+// fresh removes the box that an earlier run of these tests may have left, and nothing else.
 func (l *lab) fresh(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(l.limaHome()); err == nil {
@@ -121,7 +121,7 @@ func secondCreate(t *testing.T, l *lab) {
 	}
 	var run ops.Run
 	if l.json(t, &run, "start"); !run.Already {
-		t.Error("start of a running healthy box did something")
+		t.Error("start of a healthy running box does not report that it was running already")
 	}
 }
 

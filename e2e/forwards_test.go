@@ -14,9 +14,8 @@ import (
 
 const guestAgent = "lima-guestagent.service"
 
-// withoutGuestAgent takes Lima's guest agent, which makes the port forwards, from a running box, and then from a box that
-// boots. This holds the faults that the first was called healthy, and that the second refused everything although all
-// but the forwards worked.
+// withoutGuestAgent stops Lima's guest agent, which makes the port forwards, in a running box, and then keeps it from
+// starting at a boot. In both cases status must report the forwards, and everything else must work.
 func withoutGuestAgent(t *testing.T, l *lab) {
 	l.inBox(t, "sudo", "systemctl", "stop", guestAgent)
 	l.usableWithoutForwards(t)
@@ -60,13 +59,13 @@ func (l *lab) usableWithoutForwards(t *testing.T) {
 	}
 	for _, c := range st.Components {
 		if c.State != "healthy" && c.State != "setup-required" {
-			t.Errorf("%s is %s, which works", c.Name, c.State)
+			t.Errorf("%s is %s, although it works", c.Name, c.State)
 		}
 	}
 	text := l.must(t, "status")
 	t.Log("\n" + text)
 	if !strings.Contains(text, "forward") {
-		t.Errorf("status does not tell of the forwards:\n%s", text)
+		t.Errorf("status does not report the forwards:\n%s", text)
 	}
 	if out := l.inBox(t, "echo", "works"); out != "works\n" {
 		t.Errorf("exec: %q", out)

@@ -29,7 +29,7 @@ var (
 
 // lab holds the paths and the user of this run.
 type lab struct {
-	cache   string // what `lab prepare` made
+	cache   string // made by `lab prepare`
 	program string // the hermes-box under test
 	limactl string
 	root    string // of this run: config, lock and HERMES_BOX_HOME
@@ -84,7 +84,7 @@ func (l *lab) own(t *testing.T, path string) {
 	}
 }
 
-// write puts a config file of this run in place.
+// write writes a config file of this run.
 func (l *lab) write(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -154,7 +154,7 @@ func (l *lab) command(t *testing.T, c *exec.Cmd, stdin string) outcome {
 	return o
 }
 
-// must is run for a command that must succeed.
+// must is like run, but fails the test if the command fails. It returns stdout.
 func (l *lab) must(t *testing.T, args ...string) string {
 	t.Helper()
 	o := l.run(t, "", args...)
@@ -170,7 +170,7 @@ func (l *lab) inBox(t *testing.T, args ...string) string {
 	return l.must(t, append([]string{"exec", "--"}, args...)...)
 }
 
-// object is the answer of a command run with --json.
+// object is the output of a command with --json.
 type object struct {
 	OK     bool            `json:"ok"`
 	Result json.RawMessage `json:"result"`

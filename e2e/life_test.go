@@ -38,7 +38,7 @@ func restart(t *testing.T, l *lab) {
 	noFailedUnit(t, l)
 }
 
-// stopped stops the box and checks what the other verbs then say.
+// stopped stops the box and checks the output of the other verbs.
 func stopped(t *testing.T, l *lab) {
 	t.Helper()
 	l.must(t, "stop")
@@ -51,11 +51,11 @@ func stopped(t *testing.T, l *lab) {
 	}
 	var again ops.Run
 	if l.json(t, &again, "stop"); !again.Already {
-		t.Error("stop of a stopped box did something")
+		t.Error("stop of a stopped box does not report that it was stopped already")
 	}
 }
 
-// noFailedUnit holds the faults that units of cloud-init were failed after every boot, and that hermes was after a stop.
+// noFailedUnit checks that no unit has failed, such as those of cloud-init after a boot, or hermes after a stop.
 func noFailedUnit(t *testing.T, l *lab) {
 	t.Helper()
 	for _, manager := range []string{"--system", "--user"} {
@@ -80,13 +80,13 @@ func killVM(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(2 * time.Minute)
-	for { // until Lima has noticed; start must cope with whatever Lima then says
+	for { // until Lima has noticed; start must work whatever Lima then reports
 		var st ops.Status
 		if l.json(t, &st, "status"); st.State != "running" {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the box is still called running")
+			t.Fatal("the state of the box is still running")
 		}
 		time.Sleep(time.Second)
 	}
@@ -104,7 +104,7 @@ func attach(t *testing.T, l *lab) {
 	first.Type("pwd > where; echo $TMUX > tmux; HB_MARK=kept\r")
 	l.until(t, "the shell in tmux has run", "test", "-s", "/workspace/tmux")
 	if got := strings.TrimSpace(l.inBox(t, "cat", "/workspace/where")); got != "/workspace" && got != "/home/agent/workspace" {
-		t.Errorf("ssh lands in %q", got)
+		t.Errorf("ssh starts in %q", got)
 	}
 	if got := strings.TrimSpace(l.inBox(t, "tmux", "display-message", "-p", "-t", "main", "#S")); got != "main" {
 		t.Errorf("the session is %q", got)

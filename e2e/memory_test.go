@@ -11,14 +11,14 @@ import (
 	"hermes-box/ops"
 )
 
-// hog uses up all memory, a little at a time so that it is the process that grows.
+// hog uses up all memory, a little at a time, so that it is the largest process when memory runs out.
 const hog = `python3 -c 'a = []
 while True: a.append(b"x" * (16 << 20))'`
 
-// outOfMemory runs a hog in one tmux window of two, and then, without swap, in the only one. The kernel must kill the hog
-// alone, and status must name it. This holds the fault that one killed process ended its shell, tmux and all work with it.
+// outOfMemory runs a hog in one tmux window of two, and then, without swap, in the only one. The kernel must kill only
+// the hog, not its shell or tmux, and status must name it.
 func outOfMemory(t *testing.T, l *lab) {
-	detached := l.attached(t) // creates the session where there is none
+	detached := l.attached(t) // creates the session if there is none
 	detached.Hears("main")
 	detached.Type("\x02d")
 	detached.Ends(time.Minute)

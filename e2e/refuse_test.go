@@ -12,7 +12,7 @@ import (
 	"hermes-box/ops"
 )
 
-// strangerYAML defines a VM that Lima knows and nobody starts.
+// strangerYAML defines a VM that is created but never started.
 const strangerYAML = `images: [{location: "/etc/hostname", arch: "x86_64"}]
 arch: x86_64
 containerd: {system: false, user: false}
@@ -20,7 +20,7 @@ mounts: []
 additionalDisks: [{name: stranger, format: false}]
 `
 
-// makeStranger puts a VM and a disk that are not the product's into its Lima home.
+// makeStranger creates a VM and a disk in the product's Lima home that do not belong to the product.
 func makeStranger(t *testing.T, l *lab) {
 	l.json(t, nil, "status") // status must create nothing
 	if _, err := os.Stat(l.limaHome()); err == nil {

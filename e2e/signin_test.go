@@ -57,7 +57,7 @@ func signIn(t *testing.T, l *lab) {
 		return is
 	}
 	if is := done(); len(is) != len(ops.SignInIDs()) || is["claude"] || is["codex"] || is["hermes"] || is["model"] || is["token"] {
-		t.Errorf("of a new box: %v", is)
+		t.Errorf("sign-in steps of a new box: %v", is)
 	}
 	token := l.executorToken(t)
 	if o := l.run(t, strings.Repeat("f", 64), "setup", "executor", "--token-stdin"); o.status != 1 || !strings.Contains(o.stderr, "executor does not accept this token") {
@@ -81,7 +81,7 @@ func signIn(t *testing.T, l *lab) {
 		t.Error("the gateway has not registered the tools")
 	}
 	if is := done(); !is["token"] || is["hermes"] {
-		t.Errorf("with the token: %v", is)
+		t.Errorf("sign-in steps after setup: %v", is)
 	}
 	since := l.inBox(t, "systemctl", "show", "-P", "ActiveEnterTimestamp", "hermes.service")
 	var again ops.ExecutorSetup
@@ -96,7 +96,7 @@ func signIn(t *testing.T, l *lab) {
 	if ps := l.inBox(t, "ps", "axww", "-o", "args"); strings.Contains(ps, token) {
 		t.Error("the token is in a command line")
 	}
-	// The data disk holds the token; no other file of the host may.
+	// On the host, only the image of the data disk may hold the token.
 	_ = filepath.WalkDir(l.home(), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

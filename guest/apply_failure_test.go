@@ -15,7 +15,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Whatever makes a component fail, everything is restored.
+// When a component fails, for whatever reason, the apply restores everything.
 func TestFailureIsUndone(t *testing.T) {
 	fail := func(effect string) func(*box, *protocol.Transaction) {
 		return func(b *box, _ *protocol.Transaction) {
@@ -98,7 +98,7 @@ func TestFailureIsUndone(t *testing.T) {
 	}
 }
 
-// sick is a machine on which one version of one component does not become healthy.
+// sick is a machine on which one version of a component does not become healthy.
 type sick struct {
 	guest.Machine
 	component, version string

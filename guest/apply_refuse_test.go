@@ -68,7 +68,8 @@ func TestOneAtATime(t *testing.T) {
 	must(t, os.MkdirAll(b.Path("/var/lib/hermes-box"), 0o755))
 	must(t, l.Lock())
 	defer l.Close()
-	// The services that a first apply starts require the recovery unit: it must neither wait nor undo anything.
+	// The services that a first apply starts require the recovery unit, so that unit must neither wait for the apply
+	// nor undo it.
 	r, err := b.Recover(context.Background())
 	if err != nil || r.Action != "none" || r.Detail == "" {
 		t.Errorf("%+v, %v", r, err)

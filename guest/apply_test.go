@@ -63,7 +63,7 @@ func TestApplyAgainIsSkipped(t *testing.T) {
 	b.events = nil
 	must(t, b.apply(1))
 	if !maps.Equal(before, b.tree()) {
-		t.Error("something has changed")
+		t.Error("applying the same lock again changes the machine")
 	}
 	for _, e := range b.events {
 		if e.State != protocol.Skipped {
@@ -143,9 +143,9 @@ func TestLostProgramIsRepaired(t *testing.T) {
 	}
 }
 
-// A component that is applied already is still checked: its service is started if it was stopped, and the apply fails if it
-// cannot become healthy.
-func TestAppliedIsProvenAgain(t *testing.T) {
+// A component that is applied already is still checked: its service is started if it was stopped, and the apply fails
+// if it cannot become healthy.
+func TestAppliedIsCheckedAgain(t *testing.T) {
 	for name, as := range map[string]machine.Unit{"stopped": {Active: "inactive"}, "failed": {Active: "failed", Result: "exit-code"}} {
 		b := newFirst(t)
 		must(t, b.sys.Break(executorUnit, as))

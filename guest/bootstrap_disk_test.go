@@ -80,8 +80,8 @@ func TestBootstrapRefusesDisk(t *testing.T) {
 	}
 }
 
-// After a crash at any durable step, or in the middle of the formatting, the next run finishes, and the disk has one file
-// system with one UUID.
+// After a crash at any durable step, or in the middle of the formatting, the next run finishes, and the disk has one
+// file system with one UUID.
 func TestBootstrapCrash(t *testing.T) {
 	var steps int
 	b := newRoot(t, blankDisk)
@@ -109,7 +109,7 @@ func TestBootstrapCrash(t *testing.T) {
 		<-done
 		open := !b.has("/var/lib/hermes-box/data.uuid")
 		if open && len(b.mounts()) != 0 {
-			t.Errorf("mounted at %v before the formatting is ended (%s)", b.mounts(), at)
+			t.Errorf("mounted at %v before the formatting has ended (%s)", b.mounts(), at)
 		}
 		next := openBox(t, b.Root)
 		out, err := next.Bootstrap(t.Context(), askFormat())
@@ -117,8 +117,8 @@ func TestBootstrapCrash(t *testing.T) {
 			t.Errorf("after a crash at step %d (%s): %v", n, at, err)
 			continue
 		}
-		// After a power cut the file system may be incomplete, so it is made again with the same UUID, but never after the
-		// UUID was recorded.
+		// After a power cut the file system may be incomplete, so it is made again with the same UUID, but never after
+		// the UUID was recorded.
 		formats := append(b.formats(), next.formats()...)
 		if len(formats) == 2 && open && formats[0] == formats[1] {
 			again++
@@ -132,7 +132,7 @@ func TestBootstrapCrash(t *testing.T) {
 		}
 	}
 	if again == 0 {
-		t.Error("what a crash left of a formatting was taken for whole")
+		t.Error("an incomplete file system was accepted after a crash")
 	}
 
 	b = newRoot(t, blankDisk)
@@ -141,12 +141,12 @@ func TestBootstrapCrash(t *testing.T) {
 		t.Fatal("no error from a failing format")
 	}
 	if d, err := b.sys.Disk(t.Context(), "/dev/vdb"); err != nil || d != (machine.Disk{Size: diskSize}) {
-		t.Fatalf("half a format left %+v, %v", d, err)
+		t.Fatalf("the interrupted format left %+v, %v", d, err)
 	}
 	b.sys.Fail = nil
 	out, err := b.Bootstrap(t.Context(), askFormat())
 	if err != nil || !out.Formatted || !slices.Equal(b.formats(), []string{out.DataUUID, out.DataUUID}) {
-		t.Errorf("after half a format: %+v, %v, formats %v", out, err, b.formats())
+		t.Errorf("after an interrupted format: %+v, %v, formats %v", out, err, b.formats())
 	}
 }
 

@@ -171,7 +171,7 @@ func TestBootstrapWithoutKeys(t *testing.T) {
 			t.Errorf("keys %q: %v", text, err)
 		}
 		if len(b.formats()) != 0 {
-			t.Error("formatted a box nobody can log in to")
+			t.Error("the disk of a box without keys was formatted")
 		}
 	}
 }

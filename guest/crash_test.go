@@ -19,21 +19,21 @@ type killed struct {
 	*box
 }
 
-// killedAnywhere runs do to its end, and returns a copy of the machine for each durable step, as a kill after that step leaves
-// it: the engine has no state but what is on the disk.
-func (b *box) killedAnywhere(t testing.TB, do func()) (left []killed) {
+// killedAnywhere runs do to its end. For each durable step it returns a copy of the machine as a kill after that step
+// leaves it. That works because the engine has no state but that on the disk.
+func (b *box) killedAnywhere(t testing.TB, do func()) (copies []killed) {
 	var mu sync.Mutex // releases are staged in goroutines
 	b.After = func(step string) {
 		mu.Lock()
 		defer mu.Unlock()
-		left = append(left, killed{step, b.copyBox(t)})
+		copies = append(copies, killed{step, b.copyBox(t)})
 	}
 	do()
 	b.After = nil
-	return left
+	return copies
 }
 
-// reboot is a power cut and the boot after it: the recovery unit, then the services.
+// reboot simulates a power cut and the next boot: the recovery unit, then the services.
 func (b *box) reboot(t *testing.T) {
 	t.Helper()
 	must(t, b.sys.Reboot())
@@ -50,7 +50,7 @@ func (b *box) reboot(t *testing.T) {
 	must(t, b.sys.StartEnabled(context.Background()))
 }
 
-// prefix checks that the components up to some point are of the new generation, and the rest of the old one.
+// prefix checks that the first components are of the new generation, and all others of the old one.
 func (b *box) prefix(t *testing.T, old, new int, names []string) {
 	t.Helper()
 	v := b.versions()
@@ -72,13 +72,13 @@ func (b *box) prefix(t *testing.T, old, new int, names []string) {
 	t.Errorf("the lock is %q before all is applied", lock)
 }
 
-// After a kill at any durable step of an apply, the next boot and the next apply each make the box whole.
+// After a kill at any durable step of an apply, the next boot makes the box consistent, and so does the next apply.
 func TestKilledAnywhereInApply(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		old      int
 		start    func(testing.TB) *box
-		affected []string // uv has a dependent, hermes a service, executor an image: together they have every kind of step
+		affected []string // uv has a dependent, hermes a service, executor an image: together they cover every kind of step
 	}{
 		{"update", 1, newFirst, []string{"node", "uv", "hermes", "executor"}},
 		{"first", 0, newBox, []string{"uv", "hermes", "executor"}},
@@ -91,12 +91,12 @@ func TestKilledAnywhereInApply(t *testing.T) {
 				_, err := b.Apply(context.Background(), tx)
 				must(t, err)
 			}
-			left := start.killedAnywhere(t, func() { apply(start) })
-			if len(left) < 20*len(tt.affected) {
-				t.Fatalf("only %d durable steps: the test has lost its hook", len(left))
+			copies := start.killedAnywhere(t, func() { apply(start) })
+			if len(copies) < 20*len(tt.affected) {
+				t.Fatalf("only %d durable steps: the hook is not called", len(copies))
 			}
-			t.Logf("killed after each of %d steps", len(left))
-			for n, k := range left {
+			t.Logf("killed after each of %d steps", len(copies))
+			for n, k := range copies {
 				t.Run(fmt.Sprintf("%03d %s", n, k.step), func(t *testing.T) {
 					rebooted := k.copyBox(t)
 					rebooted.reboot(t)
@@ -123,19 +123,19 @@ func TestKilledAnywhereInApply(t *testing.T) {
 	}
 }
 
-// The journal may reach the disk although its write failed, for example when the directory cannot be synced. It is set back
-// before anything is undone, so that recovery after a kill in the undoing does not finish a change that is half undone. If it
-// cannot be set back, nothing is undone.
+// The journal may reach the disk although its write failed, for example when the directory cannot be synced. It is set
+// back before anything is undone, so that recovery after a kill in the undoing does not finish a change that is half
+// undone. If it cannot be set back, nothing is undone.
 func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 	tx, o := transaction(2, "executor")
 	for _, failures := range []int{1, 2} {
 		start := newFirst(t)
 		start.send(o)
-		var left []killed
+		var copies []killed
 		journal, hits := start.Path("/var/lib/hermes-box/journal.json"), 0
 		start.After = func(step string) {
 			if hits > 0 {
-				left = append(left, killed{step, start.copyBox(t)})
+				copies = append(copies, killed{step, start.copyBox(t)})
 			}
 			text, err := os.ReadFile(journal + ".new")
 			if step != "write journal.json.new" || err != nil || hits == failures || hits == 0 && !strings.Contains(string(text), `"committing"`) {
@@ -147,16 +147,16 @@ func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 			} else {
 				must(t, os.Remove(journal+".new"))
 			}
-			left = append(left, killed{step, start.copyBox(t)})
+			copies = append(copies, killed{step, start.copyBox(t)})
 		}
 		_, err := start.Apply(context.Background(), tx)
 		if start.After = nil; err == nil || hits != failures {
 			t.Fatalf("%d failures: %v, %d hits", failures, err, hits)
 		}
-		if failures == 1 && len(left) < 5 {
-			t.Errorf("only %d steps of undoing: the test has lost its hook", len(left))
+		if failures == 1 && len(copies) < 5 {
+			t.Errorf("only %d steps of undoing: the hook is not called", len(copies))
 		}
-		for _, k := range append(left, killed{"the end", start}) {
+		for _, k := range append(copies, killed{"the end", start}) {
 			_, err := k.Recover(context.Background())
 			if k.consistent(t); t.Failed() || err != nil {
 				t.Fatalf("%d failures, killed after %q: %v", failures, k.step, err)
@@ -165,7 +165,7 @@ func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 	}
 }
 
-// Recovery itself can be killed at any step, and be run again.
+// Recovery can be killed at any step and run again.
 func TestKilledAnywhereInRecover(t *testing.T) {
 	tx, o := transaction(2, "executor")
 	start := newFirst(t)
@@ -181,7 +181,7 @@ func TestKilledAnywhereInRecover(t *testing.T) {
 		}
 	}
 	if runs < 60 {
-		t.Errorf("only %d runs: the test has lost its hook", runs)
+		t.Errorf("only %d runs: the hook is not called", runs)
 	}
 }
 

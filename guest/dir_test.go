@@ -16,7 +16,8 @@ func (b *box) chowned(path string) bool {
 	return slices.Contains(did, "chown "+path[:i]+"/.hermes-box-"+path[i+1:]+" 1000:1000")
 }
 
-// A directory of the user never exists with another owner, neither after an error nor after a crash. The next run makes it.
+// A directory of the user never exists with another owner, neither after an error nor after a crash. The next run
+// creates it.
 func TestDirectoriesAreMadeWithTheirOwner(t *testing.T) {
 	for path, do := range map[string]func(*box) error{
 		"/data/home/agent/.codex":    func(b *box) error { return b.apply(1, "codex") },
@@ -42,7 +43,7 @@ func TestDirectoriesAreMadeWithTheirOwner(t *testing.T) {
 			t.Errorf("%s: no error", path)
 		}
 		if b.has(path) {
-			t.Errorf("%s was not given to its owner, and is there", path)
+			t.Errorf("%s exists with the wrong owner after an error", path)
 		}
 		b.sys.Fail = nil
 		if err := do(b); err != nil || !b.chowned(path) || !b.has(path) {
@@ -59,11 +60,11 @@ func TestDirectoriesAreMadeWithTheirOwner(t *testing.T) {
 		go func() {
 			defer close(done)
 			_ = do(b)
-			t.Errorf("%s: it was not made beside", path)
+			t.Errorf("%s was not created under a temporary name", path)
 		}()
 		<-done
 		if b.has(path) {
-			t.Errorf("%s is there after a crash", path)
+			t.Errorf("%s exists with the wrong owner after a crash", path)
 		}
 		b = openBox(t, b.Root)
 		if err := do(b); err != nil || !b.chowned(path) || !b.has(path) || b.has(path[:len(path)-len(name)]+".hermes-box-"+name) {

@@ -34,8 +34,8 @@ var ports = protocol.Ports{Executor: 4788, Dashboard: 9119}
 
 func newBox(t testing.TB) *box { return newBoxAt(t, tempDir(t)) }
 
-// inMemory returns a directory in memory from which programs can be run, or "". An apply syncs a hundred times, and the crash
-// tests make hundreds of machines: on a disk that takes a minute, in memory some seconds.
+// inMemory returns a directory in memory from which programs can be run, or "". An apply syncs a hundred times, and the
+// crash tests make hundreds of machines: on a disk that takes a minute, in memory some seconds.
 var inMemory = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("/dev/shm", "hermes-box-test-")
 	if err != nil {
@@ -83,7 +83,7 @@ const diskSize = 4 << 30
 
 var blankDisk = machine.Disk{Size: diskSize, Blank: true}
 
-// newRoot returns a machine as its image makes it, with this data disk.
+// newRoot returns a machine with a fresh root disk and this data disk.
 func newRoot(t testing.TB, data machine.Disk) *box {
 	root := tempDir(t)
 	must(t, simulate.Open(root).AddDisk("/dev/vdb", data))
@@ -122,7 +122,7 @@ func (b *box) has(name string) bool {
 	return err == nil
 }
 
-// failAt makes one effect or read fail from now on.
+// failAt makes one effect or read of the machine fail from now on.
 func (b *box) failAt(what string) {
 	b.sys.Fail = func(effect string) error {
 		if effect == what {
@@ -210,8 +210,8 @@ func (b *box) versions() map[string]string {
 	return v
 }
 
-// tree returns everything that a user or a service could notice, by path: the releases, the symlinks, the records and the data
-// disk.
+// tree returns the files that a user or a service could notice, by path: the releases, the symlinks, the records and
+// the data disk.
 func (b *box) tree() map[string]string {
 	b.t.Helper()
 	t := map[string]string{}

@@ -15,8 +15,8 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// linkable returns a running box of generation 1. Its Hermes lists the tools of Executor as the real one does, with what its
-// own files say. The tools are the lines of the file "tools"; without that file there is no Executor.
+// linkable returns a running box of generation 1. Its Hermes lists the tools of Executor from its own files, as the
+// real one does. The tools are the lines of the file "tools". Without that file there is no Executor.
 func linkable(t *testing.T) *box {
 	t.Helper()
 	b := newFirst(t)
@@ -61,7 +61,7 @@ func (b *box) link(ctx context.Context) (protocol.ExecutorLinked, error) {
 	return b.Login().LinkExecutor(ctx, protocol.ExecutorLink{Token: linkToken, Tools: tools})
 }
 
-// owners records who gets which file.
+// owners records the owner that each file gets.
 type owners struct {
 	*simulate.Machine
 	given []string
@@ -98,17 +98,17 @@ func TestLinkExecutor(t *testing.T) {
 	}
 	for _, e := range b.events {
 		if strings.Contains(e.Line, linkToken) {
-			t.Errorf("an event tells the token: %+v", e)
+			t.Errorf("an event contains the token: %+v", e)
 		}
 	}
 
-	// Once more, in another process: nothing is changed, but Hermes is asked.
+	// Again, in another process: Hermes is asked, but nothing is changed.
 	b = openBox(t, b.Root)
 	done, err = b.link(t.Context())
 	if err != nil || !done.Already || !slices.Equal(b.sys.Did(), []string{"run hermes"}) {
 		t.Errorf("again: %+v, %v; did %v", done, err, b.sys.Did())
 	}
-	// Hermes reads what a person has edited since then only at its next start.
+	// Hermes reads later edits of the user only at its next start.
 	b.write("data/home/agent/.hermes/config.yaml", config+"# mine\n")
 	if done, err = b.link(t.Context()); err != nil || done.Already || b.hermesFile("config.yaml") != config+"# mine\n" {
 		t.Errorf("after an edit: %+v, %v\n%s", done, err, b.hermesFile("config.yaml"))
@@ -154,7 +154,7 @@ func TestLinkExecutorPutsBack(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if all, _ := json.Marshal(e); strings.Contains(string(all), linkToken) {
-				t.Errorf("the error tells the token: %s", all)
+				t.Errorf("the error contains the token: %s", all)
 			}
 			if b.hermesFile(".env") != env || b.hermesFile("config.yaml") != config {
 				t.Errorf("not put back: %q %q", b.hermesFile(".env"), b.hermesFile("config.yaml"))
@@ -216,24 +216,24 @@ func TestLinkExecutorRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(b.sys.Did()) != n || b.hermesFile("config.yaml") != config {
-			t.Errorf("%s: something was done: %v", name, b.sys.Did()[n:])
+			t.Errorf("%s: a refused request had effects: %v", name, b.sys.Did()[n:])
 		}
 	}
 }
 
 func relink(path, target string) error { return errors.Join(os.Remove(path), os.Symlink(target, path)) }
 
-// After a kill at any durable step, everything a person wrote is there, and the next run succeeds.
+// A kill at any durable step loses nothing that the user wrote, and the next run succeeds.
 func TestKilledAnywhereInLink(t *testing.T) {
 	b := linkable(t)
-	left := b.killedAnywhere(t, func() {
+	copies := b.killedAnywhere(t, func() {
 		_, err := b.link(t.Context())
 		must(t, err)
 	})
-	if len(left) != 3 {
-		t.Fatalf("%d durable steps: two files and a restart are", len(left))
+	if len(copies) != 3 {
+		t.Fatalf("%d durable steps, want 3: two files and a restart", len(copies))
 	}
-	for _, k := range left {
+	for _, k := range copies {
 		if !strings.HasPrefix(k.hermesFile(".env"), oldEnv) || !strings.HasPrefix(k.hermesFile("config.yaml"), oldConfig) {
 			t.Errorf("killed after %s: %q %q", k.step, k.hermesFile(".env"), k.hermesFile("config.yaml"))
 		}

@@ -22,7 +22,7 @@ func TestReceive(t *testing.T) {
 	first := o.add([]byte("first"))
 	sum := sha512.Sum512([]byte("second"))
 	o["sha512/"+hex.EncodeToString(sum[:])] = []byte("second")
-	for range 2 { // objects that are there already are skipped
+	for range 2 { // the second time all objects are there and are skipped
 		got, err := b.Objects().Receive(context.Background(), o.tar())
 		if err != nil || got != (protocol.Received{Objects: 2, Bytes: 11}) {
 			t.Fatalf("%+v, %v", got, err)
@@ -90,11 +90,11 @@ func TestKilledWhileReceiving(t *testing.T) {
 	b := newBox(t)
 	o := objects{}
 	o.add([]byte("x"))
-	left := b.killedAnywhere(t, func() { b.send(o) })
-	if len(left) != 2 {
-		t.Fatalf("%d steps", len(left))
+	copies := b.killedAnywhere(t, func() { b.send(o) })
+	if len(copies) != 2 {
+		t.Fatalf("%d steps", len(copies))
 	}
-	for _, k := range left {
+	for _, k := range copies {
 		k.send(o)
 		files, _ := filepath.Glob(k.Path("/var/lib/hermes-box/objects/*/*"))
 		if len(files) != 1 {
@@ -103,8 +103,8 @@ func TestKilledWhileReceiving(t *testing.T) {
 	}
 }
 
-// An object that was damaged on the guest's disk is found before it is used, removed, and can be sent again.
-func TestRottenObject(t *testing.T) {
+// An object that is damaged on the guest's disk is found before its use and removed, and can be sent again.
+func TestDamagedObject(t *testing.T) {
 	b := newFirst(t)
 	tx, o := transaction(2, "claude")
 	b.send(o)
@@ -114,7 +114,7 @@ func TestRottenObject(t *testing.T) {
 	data[len(data)/2] ^= 1
 	must(t, os.WriteFile(path, data, 0o644))
 	if _, err := b.Apply(context.Background(), tx); err == nil {
-		t.Fatal("it was applied")
+		t.Fatal("the damaged object was applied")
 	}
 	b.whole(t, 1, nil)
 	must(t, b.apply(2, "claude"))

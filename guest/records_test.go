@@ -12,7 +12,8 @@ import (
 
 const records = "/var/lib/hermes-box/"
 
-// A record with fields of a newer version says which version wrote it, instead of being called damaged. Nothing is changed.
+// A record with fields of a newer version says which version wrote it, instead of being called damaged. Nothing is
+// changed.
 func TestRecordsOfANewerVersion(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
 		"journal":             {"journal.json", `{"version":99,"step":"ahead","more":1}`, "journal.json was written by a newer version of hermes-box (protocol 99; this one has"},
@@ -43,7 +44,7 @@ func TestRecordsOfANewerVersion(t *testing.T) {
 	}
 }
 
-// What a newer version wrote in the form of this one is read.
+// A record of a newer version that has the form of this one is read.
 func TestRecordsOfANewerVersionInOurForm(t *testing.T) {
 	b := newFirst(t)
 	text := b.read(records + "applied.json")
@@ -53,7 +54,7 @@ func TestRecordsOfANewerVersionInOurForm(t *testing.T) {
 	}
 }
 
-// Helpers up to protocol 3 wrote records without a version: the components alone, with fields that are gone.
+// Helpers up to protocol 3 wrote records without a version: only the components, with fields that no longer exist.
 func TestRecordsOfAnOlderVersion(t *testing.T) {
 	b := newFirst(t)
 	for _, file := range []string{"applied.json", "releases.json"} {

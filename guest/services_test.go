@@ -61,8 +61,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A unit that systemd does not start because its release is missing is not waited for.
-func TestStartOfWhatIsGone(t *testing.T) {
+// Start does not wait for a unit that systemd does not start because its release is missing.
+func TestStartWithoutRelease(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.sys.Reboot())
 	must(t, os.Remove(b.Path("/opt/hermes-box/current/executor/executor.env")))
@@ -84,7 +84,7 @@ func TestStartOfWhatIsGone(t *testing.T) {
 	})
 }
 
-// A new box has nothing to start, and starts.
+// Start of a new box succeeds without starting anything.
 func TestStartNothingApplied(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	made, err := b.Bootstrap(t.Context(), askFormat())
@@ -181,7 +181,7 @@ func TestLogs(t *testing.T) {
 		done := make(chan error)
 		var out bytes.Buffer
 		go func() { done <- b.Logs(ctx, protocol.LogRequest{Source: "executor", Follow: true}, &out) }()
-		synctest.Wait() // it has shown the past
+		synctest.Wait() // it has shown the earlier lines
 		if out.Len() != 0 {
 			t.Errorf("of no past lines it shows\n%s", out.String())
 		}

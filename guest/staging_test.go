@@ -78,7 +78,7 @@ func TestInstalledAsObjectsArrive(t *testing.T) {
 	b.whole(t, 1, nil)
 }
 
-// An apply that does not need what is being sent waits for its end before it removes all objects.
+// An apply that does not need the objects being sent waits for the receive to end before it removes all objects.
 func TestEndWaitsForAReceive(t *testing.T) {
 	b := newFirst(t)
 	tx, _ := transaction(1)
@@ -115,7 +115,7 @@ func TestEndWaitsForAReceive(t *testing.T) {
 	}
 }
 
-// A receive that hangs is not waited for without end, and does not make the apply fail.
+// An apply does not wait forever for a receive that hangs, and does not fail because of it.
 func TestEndOutlivesAReceiveThatHangs(t *testing.T) {
 	b := newFirst(t)
 	tx, _ := transaction(1)
@@ -158,7 +158,7 @@ func TestRecoveryKeepsWhatIsReceived(t *testing.T) {
 	}
 }
 
-// An object that never arrives is named, and not waited for without end.
+// An apply does not wait forever for an object that never arrives. The error names it.
 func TestObjectThatNeverArrives(t *testing.T) {
 	b := newBox(t)
 	tx, o := transaction(1, "node", "claude")

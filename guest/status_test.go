@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 	if c := byName["executor"]; c.State != protocol.Stopped || c.Service != "inactive" || c.Applied != "" {
 		t.Errorf("executor: %+v", c)
 	}
-	// It is cheap, changes nothing and needs no privilege.
+	// Status asks the machine for little, changes nothing and needs no privilege.
 	for _, at := range []string{"/data", "/home/agent", "/workspace"} {
 		delete(looks, "read mount "+at)
 	}
@@ -78,7 +78,7 @@ func TestStatusOfBroken(t *testing.T) {
 	if s.Lock != "" || !strings.Contains(s.LockProblem, "cannot be read") {
 		t.Errorf("lock: %q, %q", s.Lock, s.LockProblem)
 	}
-	// A service that cannot be asked is not called failed or stopped; what has no service is not affected.
+	// A service that cannot be asked is neither failed nor stopped. Components without a service are not affected.
 	if c := s.Components; len(c) != 6 || c[0].State != protocol.Healthy || c[4].State != protocol.Unknown || c[5].State != protocol.Unknown || c[5].Detail != "sabotage" || c[5].Applied != "1.5.1" {
 		t.Errorf("components: %+v", c)
 	}

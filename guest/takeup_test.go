@@ -9,7 +9,7 @@ import (
 )
 
 func TestTakeUpHermes(t *testing.T) {
-	b := linkable(t) // its files are newer than its start
+	b := linkable(t) // the files of Hermes are newer than its start
 	for i, want := range []bool{true, false} {
 		n := len(b.sys.Did())
 		done, err := b.Login().TakeUpHermes(t.Context())

@@ -47,7 +47,7 @@ func (b *Box) call(ctx context.Context, call ssh.Call, result any) error {
 	return fault.New(fault.ExternalFailed, "%s in the box: %w", call.Verb, err)
 }
 
-// helperError is the error for a helper that did nothing of what it was asked for.
+// helperError returns the error for a helper that did not run the verb.
 func helperError(verb string, err *ssh.HelperError) error {
 	switch {
 	case err.Version != 0 || err.Status == 2: // an older one does not know the call
@@ -72,7 +72,7 @@ func guestError(e *protocol.Error) error {
 			where = e.Component + ": " + e.Phase + ": "
 		}
 	}
-	if strings.HasPrefix(e.Message, where) { // it says so itself
+	if strings.HasPrefix(e.Message, where) { // the message has it already
 		where = ""
 	}
 	f := fault.New(code, "%s%s", where, e.Message).Hint("%s", e.Hint)

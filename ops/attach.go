@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Attach is the command that hands this terminal to the box: tmux session main. It is not started. The box learns the
-// terminal's own description, where it does not know it yet; where that fails, it falls back to xterm-256color and says so.
+// Attach returns the command that attaches this terminal to tmux session main in the box. It is not started. It sends
+// the terminal's terminfo entry if the box lacks it. If that fails, the session uses xterm-256color and says so.
 func (b *Box) Attach(ctx context.Context) (*exec.Cmd, error) {
 	if err := b.reachable(ctx); err != nil {
 		return nil, err
@@ -18,11 +18,11 @@ func (b *Box) Attach(ctx context.Context) (*exec.Cmd, error) {
 	return c, b.unreached(ctx, err)
 }
 
-// knownTerminals are in every guest's own terminfo.
+// knownTerminals are in the terminfo of every guest.
 var knownTerminals = []string{"", "dumb", "linux", "vt100", "xterm", "xterm-256color", "screen", "screen-256color", "tmux", "tmux-256color"}
 
-// terminfo returns the source of a terminal's entry for the box; nil where the box knows it, or we do not. Ghostty, kitty
-// and their like bring an entry of their own that no distribution has.
+// terminfo returns the source of a terminal's entry for the box; nil if the box has it or this machine does not.
+// Ghostty, kitty and others bring an entry of their own that distributions lack.
 func terminfo(ctx context.Context, name string) []byte {
 	if slices.Contains(knownTerminals, name) {
 		return nil

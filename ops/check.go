@@ -11,8 +11,8 @@ import (
 // Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Unknown is for what could not be checked; it is never a pass. Looking announces a check that begins, and is
-// never its result.
+// The verdicts. Unknown is that of a check that could not be made; it is never a pass. Looking announces a check that
+// begins, and is never a result.
 const (
 	Looking Verdict = "looking"
 	Pass    Verdict = "pass"

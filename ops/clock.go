@@ -8,14 +8,15 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// maxSkew is how wrong the clock of the box may be before signing in is refused: codes and certificates would be invalid.
+// maxSkew is how wrong the clock of the box may be before signing in is refused: codes and certificates would be
+// invalid.
 const maxSkew = time.Minute
 
 // ClockRepair is the command that sets the clock of the box.
 const ClockRepair = "hermes-box exec -- sudo systemctl restart systemd-timesyncd"
 
-// clockSkew returns how far the clock of the box is ahead of this machine's; negative if it is behind. now is the time in
-// the answer of the box, which was asked at begun and answered at ended: any time between them counts as right.
+// clockSkew returns how far the clock of the box is ahead of this machine's; negative if it is behind. now is the time
+// in the answer of the box, which was asked at begun and answered at ended: any time between them counts as right.
 func clockSkew(now string, begun, ended time.Time) (time.Duration, error) {
 	guest, err := time.Parse(time.RFC3339Nano, now)
 	switch {

@@ -24,7 +24,7 @@ type Created struct {
 
 // create makes the box: data disk, VM, guest, software, in that order, and proves it healthy. Artifacts are fetched
 // while the VM boots, and installed as they arrive in the box. On failure or interruption exactly what it made is
-// removed again; artifacts that came in whole stay in the cache. A box that exists is refused and not changed.
+// removed again; complete artifacts stay in the cache. A box that exists is refused and not changed.
 func (b *Box) create(ctx context.Context, sink Sink) (*Created, error) {
 	c := &creation{Box: b, result: &Created{}}
 	err := b.change(ctx, "create", false, sink, c.plan)
@@ -76,8 +76,8 @@ func (c *creation) plan(context.Context) (Plan, error) {
 	}}, nil
 }
 
-// unlessForeign removes a thing from the journal if it already existed: another program has made it since preflight, and an
-// undo must not delete it.
+// unlessForeign removes a thing from the journal if it already existed: another program has made it since preflight,
+// and an undo must not delete it.
 func (c *creation) unlessForeign(what string, err error) error {
 	if !errors.Is(err, limactl.ErrExists) {
 		return err

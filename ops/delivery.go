@@ -39,15 +39,15 @@ func softwareArtifacts(l *lock.Lock) []lock.Artifact {
 	return all
 }
 
-// delivery installs what a lock names in the guest of a running box, in three parts that may overlap: fetch, send and apply.
-// Every operation that installs software uses it.
+// delivery installs the software of a lock in the guest of a running box, in three parts that may overlap: fetch, send
+// and apply. Every operation that installs software uses it.
 type delivery struct {
 	*Box
 	lock  *lock.Lock
 	cache *artifact.Cache
 
 	mu  sync.Mutex
-	has map[string]bool // digests that the guest has received; nil: it was not asked yet
+	has map[string]bool // digests that the guest has received; nil if it was not asked yet
 }
 
 func (b *Box) deliver(l *lock.Lock, cache *artifact.Cache) *delivery {
@@ -130,8 +130,8 @@ func (d *delivery) lacks(ctx context.Context, digests []string) (lacks []string,
 	return lacks, nil
 }
 
-// apply has the guest install what the lock names, in one transaction. arriving says that the objects are being sent
-// meanwhile.
+// apply makes the guest install the software of the lock, in one transaction. arriving says that the objects are still
+// being sent.
 func (d *delivery) apply(ctx context.Context, arriving bool, p *Progress) (*protocol.Applied, error) {
 	tx, err := transaction(d.lock, d.Ports(), d.cache)
 	if err != nil {
@@ -172,7 +172,7 @@ func transaction(l *lock.Lock, ports protocol.Ports, cache *artifact.Cache) (pro
 	return tx, nil
 }
 
-// objects are the digests a transaction needs in the guest, in the order it needs them.
+// objects returns the digests that a transaction needs, in the order in which it needs them.
 func objects(tx protocol.Transaction) []string {
 	var all []string
 	for _, c := range tx.Components {
@@ -198,7 +198,7 @@ func (b *Box) sendObjects(ctx context.Context, cache *artifact.Cache, digests []
 	readErr := <-read
 	var f *fault.Error
 	if errors.As(readErr, &f) {
-		return readErr // the cause; the guest has only seen the stream end
+		return readErr // the cause; the guest only saw the stream end
 	}
 	return err
 }

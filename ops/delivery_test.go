@@ -49,8 +49,8 @@ func realHelper(t *testing.T) string {
 // oldHelper is a script that knows no channel. It records what else it is asked.
 const oldHelper = "#!/bin/sh\n[ \"$1\" = channel ] || echo \"$1\" >>$DIR/asked\necho 'usage: hermes-box-guest VERB' >&2\nexit 2\n"
 
-// boxWith returns a box whose ssh runs commands on this machine, and a directory. The guest's helper is the script helper
-// in the file bin/guest of that directory. The host's helper is the script ours.
+// boxWith returns a box whose ssh runs commands on this machine, and a directory. The guest's helper is the script
+// helper in the file bin/guest of that directory. The host's helper is the script ours.
 func boxWith(t *testing.T, helper, ours string) (*Box, string) {
 	t.Helper()
 	dir := t.TempDir()

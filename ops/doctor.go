@@ -15,12 +15,12 @@ type Diagnosis struct {
 	Unknown int     `json:"unknown"` // could not be checked; another check usually says why
 }
 
-// checkBound is the most that one check may take: emulated CPUs need half a minute to run all six components.
+// checkBound is the longest that a check may take: emulated CPUs need half a minute to run all six components.
 const checkBound = 3 * time.Minute
 
-// Doctor checks the host and, as far as it can be reached, the box. It changes nothing. Each check is handed to each twice:
-// as Looking when it begins, and with its verdict. On a host without the box it tells whether create would find what it
-// needs. A limactl that does not answer is waited for no longer than Host.Patience in all.
+// Doctor checks the host and, if it can be reached, the box. It changes nothing. It calls each twice for every check:
+// with Looking when it begins, and with its verdict. On a host without the box it makes the checks of create. It waits
+// for a limactl that does not answer no longer than Host.Patience in all.
 func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	d := &Diagnosis{}
 	ctx = b.patient(ctx)
@@ -50,7 +50,8 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return d
 	}
-	// notChecked stands for all checks inside the box. It is not a pass, so that a doctor that ends well has seen everything.
+	// notChecked stands for all checks inside the box. It is not a pass, so that a doctor that ends well has seen
+	// everything.
 	notChecked := func(why Check) {
 		run(probe{"inside", "inside the box", func(context.Context) Check {
 			return Check{Verdict: Unknown, Evidence: "not checked: " + why.Evidence}
@@ -60,7 +61,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	if u, err := b.underway(); err != nil || u != nil && u.Unfinished() {
 		return d // the box is half made, or half removed
 	} else if u != nil && u.Running {
-		notChecked(Check{Evidence: underway.Evidence}) // the repair is said once
+		notChecked(Check{Evidence: underway.Evidence}) // the check of the operation has the repair
 		return d
 	}
 	if b.Record == nil {

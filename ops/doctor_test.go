@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestDoctorWaitsForWhatStarts(t *testing.T) {
+func TestDoctorDoesNotFailAStartingService(t *testing.T) {
 	// Nothing listens on the ports of this box.
 	b := &Box{Config: &config.Config{Ports: config.Ports{Executor: 1, Dashboard: 2}}}
 	for _, c := range []struct {
@@ -94,7 +94,7 @@ func TestRepairNamesAnExistingLog(t *testing.T) {
 }
 
 // A program that listens on a port of the box at another address of this machine is not taken for the box.
-func TestLoopbackTellsStrangersFromTheBox(t *testing.T) {
+func TestLoopbackKnowsOtherPrograms(t *testing.T) {
 	var l net.Listener
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

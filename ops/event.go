@@ -1,5 +1,5 @@
-// Package ops implements the operations on a box, one file each, and what they are built on. An operation is a plan of named
-// steps that emits events; nothing here prints, prompts or draws.
+// Package ops implements the operations on a box, one file each, and what they are built on. An operation is a plan of
+// named steps that emits events; nothing here prints, prompts or draws.
 package ops
 
 import (
@@ -18,7 +18,7 @@ const (
 	Bytes    Kind = "bytes"    // Done of Total bytes moved in a step
 	Phase    Kind = "phase"    // a component inside the guest, or the guest as a whole, has reached Phase, with State
 	Log      Kind = "log"      // Line, for the log
-	Warning  Kind = "warning"  // Line, for the person
+	Warning  Kind = "warning"  // Line, for the user
 	Done     Kind = "done"     // of a step
 	Failed   Kind = "failed"   // of a step; Error
 	Undoing  Kind = "undoing"  // of a step
@@ -52,7 +52,7 @@ type StepInfo struct {
 	Title string `json:"title"`
 	// Phase, if set, is a phase that this step does for all components at once: PhaseVerify or one of the protocol's.
 	Phase string `json:"phase,omitempty"`
-	// Software tells that this step installs components; the guest then reports their phases.
+	// Software says that this step installs components; the guest then reports their phases.
 	Software bool `json:"software,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type Progress struct {
 // bytesEvery is the shortest time between two reports of bytes; the last report is always made.
 const bytesEvery = 100 * time.Millisecond
 
-// Bytes reports how many bytes of how many have moved. It may be called as often as is convenient.
+// Bytes reports how many bytes have moved, and how many there are. It may be called often.
 func (p *Progress) Bytes(done, total int64) {
 	if p == nil {
 		return
@@ -88,7 +88,7 @@ func (p *Progress) Bytes(done, total int64) {
 // Log adds a line to the log.
 func (p *Progress) Log(line string) { p.emit(Event{Kind: Log, Line: line}) }
 
-// Warn adds a warning for the person; the step goes on.
+// Warn adds a warning for the user; the step goes on.
 func (p *Progress) Warn(line string) { p.emit(Event{Kind: Warning, Line: line}) }
 
 // Phase reports the phase and state of a component; an empty component is the guest as a whole.

@@ -83,8 +83,8 @@ func otherVersion(protocolOf int) error {
 		Hint("hermes-box start replaces it, and leaves what runs alone")
 }
 
-// putHelper stores stdin as the file $2 if its digest is $1. The file gets its name last. Each run writes a temporary file of
-// its own, so that two may run at once; files of killed runs are removed after a day.
+// putHelper stores stdin as the file $2 if its digest is $1. The file gets its name last. Each run writes a temporary
+// file of its own, so that two may run at once; files of killed runs are removed after a day.
 const putHelper = `set -eu
 mkdir -p "${2%/*}"
 find "${2%/*}" -maxdepth 1 -name "${2##*/}.new.*" -mtime +0 -delete 2>/dev/null || :

@@ -23,22 +23,23 @@ type Host struct {
 	Lima    *limactl.Client // on Dir/lima
 	Mirrors []string        // directories or base URLs asked first for artifacts
 	Helper  func(arch string) ([]byte, error)
-	// Patience is how long an operation or a doctor waits, in all, for runs of limactl that do not answer; 0 is patience.
+	// Patience is how long an operation or a doctor waits, in all, for runs of limactl that do not answer; 0 is
+	// patience.
 	Patience time.Duration
-	// AfterStep is called as each step of any plan has ended well; crash tests end the process there.
+	// AfterStep, if set, is called after each step of any plan that ended well; crash tests end the process there.
 	AfterStep func(step string)
 }
 
 // patience is the default of Host.Patience. A limactl that works answers in less than a second.
 const patience = 20 * time.Second
 
-// patient returns a context for one whole operation, in which limactl is waited for no longer than Patience.
+// patient returns a context for one operation, which waits for limactl no longer than Patience in all.
 func (h *Host) patient(ctx context.Context) context.Context {
 	return limactl.WithPatience(ctx, cmp.Or(h.Patience, patience))
 }
 
-// Box is the box that a command works on: config and lock as the person wrote them, and the host's record. Opening it changes
-// nothing.
+// Box is the box that a command works on: the config and lock that the user wrote, and the host's record. Opening it
+// changes nothing.
 type Box struct {
 	*Host
 	Home    store.Home
@@ -50,12 +51,12 @@ type Box struct {
 	RecordErr error
 
 	leftovers *Destroyed // what recovery has removed of a create that was cut off
-	journal   *journal   // of the operation that this Box runs and has the lock for; nil while it runs none
+	journal   *journal   // of the operation that this Box runs; nil if it runs none
 	upgraded  bool       // the helper in the box is known to be ours
 }
 
-// Open reads the config at path, the lock beside it and the host's record. An error of the lock is kept for the operations
-// that need the lock; a record of another config directory is refused.
+// Open reads the config at path, the lock beside it and the host's record. An error of the lock is kept for the
+// operations that need the lock; a record of another config directory is refused.
 func (h *Host) Open(path string) (*Box, error) {
 	b, err := h.Look(path)
 	if err != nil {
@@ -143,13 +144,13 @@ func (b *Box) instance(ctx context.Context) (limactl.Instance, error) {
 	return in, err
 }
 
-// reachable returns an error if there is no box, or if its VM certainly does not run. Otherwise ssh has to be tried: whether the
-// guest answers cannot be told from what limactl says.
+// reachable returns an error if there is no box, or if its VM certainly does not run. Otherwise the caller has to try
+// ssh: limactl does not know whether the guest answers.
 func (b *Box) reachable(ctx context.Context) error {
 	if err := b.exists(); err != nil {
 		return err
 	}
-	switch b.Lima.Peek(b.Record.Instance) { // the files tell in no time; where they say that nothing runs, limactl is asked
+	switch b.Lima.Peek(b.Record.Instance) { // reading files is fast; if they say that nothing runs, limactl is asked
 	case limactl.Running, limactl.Degraded, limactl.Starting:
 		return nil
 	}
@@ -188,7 +189,7 @@ func (b *Box) unreached(ctx context.Context, err error) error {
 	return fault.New(fault.PreflightFailed, "box %q is %s: %s: %w", b.Name(), in.State, in.Cause, err).Hint("%s", hint)
 }
 
-// vmGone is the error for a box whose VM does not exist any more; it says what is left.
+// vmGone returns the error for a box whose VM no longer exists. It says what is left.
 func (b *Box) vmGone() error {
 	if !b.Lima.HasDisk(b.Record.Disk) {
 		return fault.New(fault.NotFound, "the VM and the data disk of box %q are gone", b.Name()).
@@ -198,7 +199,7 @@ func (b *Box) vmGone() error {
 		Hint("%s", rebuildHint)
 }
 
-// rebuildHint says what can be done for a box whose data disk is all there is.
+// rebuildHint returns the hint for a box of which only the data disk is left.
 const rebuildHint = "this version cannot make a new VM for the disk, and create does not touch it; hermes-box destroy --force deletes it with all its data"
 
 // partialAge is how long an unfinished download is kept, so that a later fetch can go on with it.
@@ -224,7 +225,7 @@ func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, pr
 	if err := b.recover(ctx, operation, sink); err != nil {
 		return err
 	}
-	_ = artifact.Sweep(b.Home.Artifacts(), partialAge) // what cannot be removed is in nobody's way
+	_ = artifact.Sweep(b.Home.Artifacts(), partialAge) // files that cannot be removed do no harm
 	b.journal = newJournal(b.Home, b.Name(), name)
 	defer func() { b.journal = nil }()
 	plan, err := prepare(ctx)
@@ -232,11 +233,11 @@ func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, pr
 		return err
 	}
 	plan.Operation, plan.Box, plan.BeforeStep, plan.AfterStep = name, b.Name(), b.journal.at, b.AfterStep
-	if len(plan.Steps) == 0 { // nothing to do is nothing to log
+	if len(plan.Steps) == 0 { // without steps there is nothing to log
 		return plan.Run(ctx, sink)
 	}
 	if operation.recover == nil { // the others begin and remove their journals in their steps
-		_ = b.journal.begin() // it only tells where the operation was cut off
+		_ = b.journal.begin() // it only says where the operation was cut off
 		defer b.journal.remove()
 	}
 	logged, done := b.logged(name, sink)

@@ -15,8 +15,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// checkDNS resolves a name on this machine and in the box: a VPN can break one of them. A host without internet is not a
-// fault of the box.
+// checkDNS resolves a name on this machine and in the box: a VPN can break one of them. A host without internet is not
+// a fault of the box.
 func (in *insideChecks) checkDNS(ctx context.Context) Check {
 	const name = "example.com"
 	_, hostErr := net.DefaultResolver.LookupHost(ctx, name)

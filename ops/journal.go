@@ -30,7 +30,7 @@ func (j *journal) begin(made ...string) error {
 	return j.save()
 }
 
-// at records the step that has begun. This only tells people where the operation was cut off, so errors are ignored.
+// at records the step that has begun. It only says where the operation was cut off, so errors are ignored.
 func (j *journal) at(step string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

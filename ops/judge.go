@@ -6,8 +6,8 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// judge returns the state of a box whose guest answers. Services that an operation under way has not started yet, or has
-// stopped already, have not failed. status, create and start all use it.
+// judge returns the state of a box whose guest answers. Services that an operation under way has not started yet, or
+// has stopped already, have not failed. status, create and start all use it.
 func judge(guest *protocol.Status, u *Underway) limactl.State {
 	state := limactl.Running
 	if guest.DataProblem != "" || guest.LockProblem != "" || len(guest.Components) == 0 {

@@ -29,7 +29,7 @@ func OutOfMemory(g *protocol.Status) string {
 	return fmt.Sprintf("memory ran out%s: the kernel killed %s (pid %d)%s", when, last.Process, last.PID, since)
 }
 
-// checkMemory warns of processes that were killed for want of memory.
+// checkMemory warns of processes that were killed because memory ran out.
 func (in *insideChecks) checkMemory(context.Context) Check {
 	if in.status == nil {
 		return unknown(errNotAnswering, "")

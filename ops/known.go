@@ -2,8 +2,8 @@ package ops
 
 import "hermes-box/limactl"
 
-// Known returns what the host's own files say of the box, in about a millisecond: no child process, no lock, no waiting. It
-// is for a screen that must show something at once. What is inside is as last seen, never live.
+// Known returns the status of the box from the host's files. It takes about a millisecond: it starts no process, takes
+// no lock and does not wait. The state inside the box is as last seen, never live.
 func (b *Box) Known() *Status {
 	st := b.recorded()
 	if b.Record == nil || !b.Record.Ready {
@@ -17,8 +17,8 @@ func (b *Box) Known() *Status {
 	return st
 }
 
-// recorded returns the part of a status that comes from the host: record, lock file, and the operation that is under way or
-// was cut off. For a box whose create was not finished, that is all.
+// recorded returns the part of a status that comes from the host: record, lock file, and the operation that is under
+// way or was cut off. For a box whose create was not finished, that is all.
 func (b *Box) recorded() *Status {
 	st := &Status{Box: b.Name(), State: string(limactl.Absent), Ports: b.Ports()}
 	if b.LockErr != nil {

@@ -24,8 +24,8 @@ const (
 // operationLog is the form of the names of operation logs: they sort by time.
 var operationLog = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+\.ndjson$`)
 
-// pruneLogs removes the oldest operation logs in dir, so that at most keep stay, and no more than keptLogBytes beside the
-// newest. Other files are left alone.
+// pruneLogs removes the oldest operation logs in dir, so that at most keep stay, and no more than keptLogBytes beside
+// the newest. Other files are left alone.
 func pruneLogs(dir string, keep int) {
 	entries, _ := os.ReadDir(dir) // sorted by name
 	kept, size := 0, int64(0)
@@ -42,7 +42,8 @@ func pruneLogs(dir string, keep int) {
 }
 
 // logged copies the events of an operation into the box's log directory, one file per operation, and removes the oldest
-// files. Byte counts are left out: they would be most of the file. A log that cannot be written never fails an operation.
+// files. Byte counts are left out: they would be most of the file. A log that cannot be written never fails an
+// operation.
 func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 	dir := b.Home.Logs(b.Name())
 	if os.MkdirAll(dir, 0o700) != nil {
@@ -68,8 +69,8 @@ func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 // commandLogSize is the size at which the command log is rotated; one older file is kept.
 const commandLogSize = 4 << 20
 
-// CommandLog appends every run of limactl and ssh to one file, for `logs commands`. The arguments of commands in the box may
-// be secret: only their length is kept. A home that does not exist yet is not created.
+// CommandLog appends every run of limactl and ssh to one file, for `logs commands`. The arguments of commands in the
+// box may be secret: only their length is kept. A home that does not exist yet is not created.
 func CommandLog(home string) func(limactl.Command) {
 	path := commandLog(home)
 	var mu sync.Mutex
@@ -99,8 +100,8 @@ type LoggedCommand struct {
 	Stderr  string    `json:"stderr,omitempty"`
 }
 
-// Line returns the command in one line: what ran in the box, or else the command without the directory of its program and
-// without the options that every ssh has.
+// Line returns the command in one line: what ran in the box, or else the command without the directory of its program
+// and without the options that every ssh has.
 func (c LoggedCommand) Line() string {
 	if c.Inside != "" {
 		return "in the box: " + c.Inside

@@ -18,8 +18,8 @@ import (
 var LogSources = []string{"hermes", "executor", "recovery", "operations", "commands", "boot"}
 
 // Logs writes the last lines of a log, and with follow continues until the context ends. The logs of services come from
-// inside the box; those of the host can be read in any state of the box. Two of them are NDJSON: "operations", the newest
-// operation, with an Event per line, and "commands", with a LoggedCommand per line.
+// inside the box; those of the host can be read in any state of the box. Two of them are NDJSON: "operations", the
+// newest operation, with an Event per line, and "commands", with a LoggedCommand per line.
 func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error {
 	switch source {
 	case "operations":
@@ -50,8 +50,8 @@ func (b *Box) newestOperation() string {
 // logPoll is how often a followed file is read.
 const logPoll = 250 * time.Millisecond
 
-// hostLog writes the end of the file that path returns. With follow it continues, also with a file that replaces it: after a
-// rotation, or for the next operation.
+// hostLog writes the end of the file that path returns. With follow it continues, also with a file that replaces it:
+// after a rotation, or for the next operation.
 func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer) error {
 	f, err := openLog(path())
 	if errors.Is(err, fs.ErrNotExist) {

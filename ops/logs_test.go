@@ -83,7 +83,7 @@ func TestLastLinesOfALargeLog(t *testing.T) {
 }
 
 // Old logs of operations are removed. The newest ones and all other files stay.
-func TestOldOperationLogsGo(t *testing.T) {
+func TestOldOperationLogsArePruned(t *testing.T) {
 	b := logBox(t)
 	dir := b.Home.Logs("main")
 	for i := range keptLogs + 5 {

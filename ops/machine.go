@@ -14,8 +14,8 @@ func (b *Box) desired() store.Machine {
 	return store.Machine{CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, DataDisk: v.DataDisk, Executor: p.Executor, Dashboard: p.Dashboard}
 }
 
-// actual is the machine that the box has; before it is made, the desired one. A config that was edited later changes
-// nothing in a box that exists: its ports are those it was made with.
+// actual returns the machine of the box, or the desired one before create. An existing box keeps the ports that it was
+// created with, whatever the config says later.
 func (b *Box) actual() store.Machine {
 	if b.Record != nil && b.Record.Machine != (store.Machine{}) {
 		return b.Record.Machine

@@ -2,7 +2,7 @@ package ops
 
 import "golang.org/x/sys/unix"
 
-// freeMemory is what the machine has in all, in bytes: macOS makes room for a VM out of what it only keeps at hand.
+// freeMemory returns all memory of the machine, in bytes: macOS frees its caches when a VM needs memory.
 func freeMemory() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

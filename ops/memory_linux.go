@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// freeMemory is how much can be had without swapping, in bytes; 0 if the kernel does not tell.
+// freeMemory returns the memory that is available without swapping, in bytes; 0 if it is not known.
 func freeMemory() int64 {
 	text, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(text)) {

@@ -9,30 +9,30 @@ import (
 	"hermes-box/limactl"
 )
 
-// Bounds of a status: for limactl's word, for the guest's, and for either once it is of little use.
+// How long a status waits for limactl and for the guest.
 const (
 	limaBound   = 5 * time.Second
 	statusBound = 20 * time.Second
 	// limaAfter is how long limactl is waited for after the guest has answered.
 	limaAfter = time.Second
-	// limaDelay is how long a guest whose VM runs by its files has to answer before limactl is asked too. Starting limactl
-	// takes as much of a busy machine as the guest's answer.
+	// limaDelay is how long a guest whose VM runs by its files has to answer before limactl is asked too. Starting
+	// limactl takes as much of a busy machine as the guest's answer.
 	limaDelay = time.Second
 	// bootingBound is how long the guest of a VM that still boots is waited for.
 	bootingBound = 2 * time.Second
 )
 
-// sight is what was seen of a box: what limactl, or else the files of the VM, say, and what the guest answered.
+// sight holds the state of a box according to limactl, or else to the files of the VM, and the answer of the guest.
 type sight struct {
 	vm       limactl.Instance
-	vmErr    error            // limactl did not answer; vm is of the files then
-	guest    *protocol.Status // nil: it was not asked, or did not answer
+	vmErr    error            // limactl did not answer; then vm is from the files
+	guest    *protocol.Status // nil if it was not asked or did not answer
 	guestErr error            // why it did not answer
 }
 
-// observe asks the guest, Lima's host agent and, if one of them does not answer at once, limactl. The guest decides: if it
-// answers, the box runs, whatever limactl says, and limactl is hardly waited for. Where limactl says that nothing runs, the
-// guest is not waited for.
+// observe asks the guest, Lima's host agent and, if one of them does not answer at once, limactl. The guest decides: if
+// it answers, the box runs, whatever limactl says, and limactl is hardly waited for. Where limactl says that nothing
+// runs, the guest is not waited for.
 func (b *Box) observe(ctx context.Context) sight {
 	ctx, cancel := context.WithTimeoutCause(ctx, statusBound, fmt.Errorf("no answer in %v", statusBound))
 	defer cancel()
@@ -96,7 +96,7 @@ func off(in limactl.Instance) bool {
 	return in.State == limactl.Stopped || in.State == limactl.Absent || in.Left || in.Dead
 }
 
-// settleState sets state and cause of a status by what was seen of the box.
+// settleState sets the state and the cause of a status.
 func (b *Box) settleState(st *Status, s sight) {
 	state, cause := s.vm.State, s.vm.Cause
 	switch {
@@ -121,5 +121,5 @@ func (b *Box) settleState(st *Status, s sight) {
 	}
 }
 
-// gone reports whether the VM does not exist any more.
+// gone reports whether the VM no longer exists.
 func gone(in limactl.Instance) bool { return in.State == limactl.Absent || in.Left }

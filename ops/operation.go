@@ -9,29 +9,29 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Operation describes one operation that changes a box. The verbs of the command line and of the dashboard, recovery, and the
-// texts about an operation under way are made from it. Operations lists all of them.
+// Operation describes one operation that changes a box. The verbs of the command line and of the dashboard, recovery,
+// and the texts about an operation under way are made from it. Operations lists all of them.
 type Operation struct {
 	Name        string   // of its verb, in locks, journals and log files
 	Effect      string   // one line: what it will do
 	Long        string   // help: Effect and what there is to know beside it; empty: Effect alone
-	Words       string   // other words that people look for it by
+	Words       string   // synonyms that people search for
 	Needs       Need     // state of the box in which it is offered
-	Destructive bool     // a person has to type the name of the box
-	Ask         string   // what a person is told before they agree to it; empty: nobody is asked
-	Cancel      string   // what a cancel does to what it has done so far
-	Done        string   // what to say when it went well, after the name of the box
-	Next        []Advice // what to do then
+	Destructive bool     // the user has to type the name of the box
+	Ask         string   // text of the question before it runs; empty: no question
+	Cancel      string   // what a cancel undoes
+	Done        string   // text after success, following the name of the box
+	Next        []Advice // suggestions after success
 	Force       *Force   // nil: it takes no --force
 
 	// during is the state to show, instead of degraded, of a box while the operation changes it.
 	during limactl.State
 	// resume is the operation that finishes or undoes this one after it was cut off, and repair what to type for that.
 	resume, repair string
-	// recover finishes or undoes the operation after it was cut off, before another one begins. Where it is nil, nothing
-	// has to be undone: the journal only says where it was cut off.
+	// recover finishes or undoes the operation after it was cut off, before another one begins. Where it is nil,
+	// nothing has to be undone: the journal only says where it was cut off.
 	recover func(b *Box, ctx context.Context, j *store.Journal, next Operation, sink Sink) error
-	// ended tells of a journal that was left although the operation came to its end.
+	// ended reports whether the operation had ended although its journal was left.
 	ended func(b *Box) bool
 	// run does it; nil for what needs more than a box and --force.
 	run func(ctx context.Context, b *Box, force bool, sink Sink) (any, error)
@@ -55,13 +55,13 @@ type Force struct {
 	Effect, Words, Ask, Cancel string
 }
 
-// Advice is something to do next: what for, and the verb.
+// Advice is a suggestion: its purpose and the verb.
 type Advice struct{ To, Verb string }
 
 // Operations are all operations, in the order in which they are listed for people.
 func Operations() []Operation { return table() }
 
-// OperationNamed finds an operation; false where this version of the program knows none of that name.
+// OperationNamed returns the operation with that name, or false if this version has none.
 func OperationNamed(name string) (Operation, bool) {
 	all := table()
 	i := slices.IndexFunc(all, func(o Operation) bool { return o.Name == name })
@@ -71,7 +71,7 @@ func OperationNamed(name string) (Operation, bool) {
 	return all[i], true
 }
 
-// Runnable tells whether Do can run the operation.
+// Runnable reports whether Do can run the operation.
 func (o Operation) Runnable() bool { return o.run != nil }
 
 // Do runs the operation of that name: create, start, stop, restart or destroy. Its result is a *Created, a *Run or a

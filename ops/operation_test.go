@@ -43,8 +43,8 @@ func journaled(t *testing.T, journal string) *Box {
 	return &Box{Host: &Host{Dir: string(home)}, Home: home, Config: &config.Config{Name: "main"}, Record: &store.Record{Name: "main", Ready: true}}
 }
 
-// The journal of an operation that only a newer version knows is refused: the box is not changed, the journal stays, and
-// status names the operation.
+// The journal of an operation that only a newer version knows is refused: the box is not changed, the journal stays,
+// and status names the operation.
 func TestUnknownJournalIsRefused(t *testing.T) {
 	b := journaled(t, `{"operation":"rebuild","started":"2026-01-01T00:00:00Z","step":"root","made":["vm"]}`)
 	for _, next := range Operations() {

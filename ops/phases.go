@@ -7,15 +7,15 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Phases keeps what a step is doing, from its Phase events. Several components may be in work at once, so the last event alone
-// does not tell. The zero value is ready to use.
+// Phases collects the Phase events of a step and says what the step is doing. Several components may be in work at the
+// same time, so the last event is not enough. The zero value is ready to use.
 type Phases struct {
-	whole string   // of the guest, and no component
-	open  []string // begun and not ended well, the oldest first
-	fails string   // the first that has failed: what else was under way is stopped by it
+	whole string   // phase of the guest as a whole
+	open  []string // phases that have begun and not ended well, the oldest first
+	fails string   // the first phase that has failed, which stops the others
 }
 
-// Follow takes in one Phase event.
+// Follow adds a Phase event.
 func (p *Phases) Follow(e Event) {
 	if e.Component == "" {
 		p.whole = e.Phase
@@ -24,7 +24,7 @@ func (p *Phases) Follow(e Event) {
 	p.whole = ""
 	what := e.Component + " " + e.Phase
 	switch e.State {
-	case protocol.Undone: // what fails stays where it has failed
+	case protocol.Undone: // the phase that failed stays
 	case protocol.Failed:
 		if p.fails == "" {
 			p.fails = what
@@ -38,7 +38,7 @@ func (p *Phases) Follow(e Event) {
 	}
 }
 
-// String is "codex smoke, hermes stage"; empty while nothing is under way.
+// String returns the phases under way, for example "codex smoke, hermes stage"; empty if there are none.
 func (p *Phases) String() string {
 	if p.fails != "" {
 		return p.fails

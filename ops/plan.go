@@ -18,8 +18,8 @@ type Step struct {
 	Undo      func(context.Context) error // nil: nothing to undo
 	// Changed, if set, reports after a failure whether the step has changed anything. If not, there is nothing to undo.
 	Changed func() bool
-	// Stays, if set, is asked before the step is undone. If it returns what the step did and what to do about it, that
-	// stays: neither the step nor those before it are undone. If it returns "", they are.
+	// Stays, if set, is called before the step is undone. If it returns a text, which says what the step did and what
+	// to do about it, neither the step nor those before it are undone. If it returns "", they are.
 	Stays func() string
 	// After names the earlier steps that this one waits for; nil is all of them.
 	After []string
@@ -40,9 +40,9 @@ type Plan struct {
 // undoBound is the longest that undoing one step may take; stopping a VM takes longest.
 const undoBound = 5 * time.Minute
 
-// Run does the steps. When one fails or the context ends, all steps that have begun are undone in reverse, including the
-// failed one: a step must be able to undo what it half did. If undoing one fails, those before it are not undone: the next
-// command needs them to recover. The error is that of the step; an error of undoing is added to it.
+// Run does the steps. When one fails or the context ends, all steps that have begun are undone in reverse, including
+// the failed one: a step must be able to undo what it half did. If undoing one fails, those before it are not undone:
+// the next command needs them to recover. The error is that of the step; an error of undoing is added to it.
 func (p Plan) Run(ctx context.Context, sink Sink) error {
 	s := &stream{operation: p.Operation, box: p.Box, sink: sink}
 	info := make([]StepInfo, len(p.Steps))
@@ -68,8 +68,8 @@ func (p Plan) Run(ctx context.Context, sink Sink) error {
 	return err
 }
 
-// runSteps runs each step when those it waits for have ended. The first failure ends the others and is returned. started are
-// the steps that have begun, in the order of the plan.
+// runSteps runs each step when those it waits for have ended. The first failure ends the others and is returned.
+// started are the steps that have begun, in the order of the plan.
 func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -94,7 +94,7 @@ func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err erro
 			}
 			begun[i] = true
 			if err := p.runStep(ctx, s, st); err != nil {
-				cancel(err) // the first counts
+				cancel(err) // only the first error is kept
 				return
 			}
 			done[i] = true

@@ -51,8 +51,8 @@ func (p Port) Problem() string {
 	return ""
 }
 
-// PortProblems returns the ports whose problem is worth telling: of a box that is off only those that its next start would
-// have, of one that comes up none that its components tell already.
+// PortProblems returns the ports whose problem should be shown: those that another program holds, those of a live box
+// that are not forwarded, and those of a running box that nobody listens on.
 func (s *Status) PortProblems() (bad []Port) {
 	for _, p := range s.Forwards {
 		switch {
@@ -86,11 +86,11 @@ func logName(service string) string {
 	return service
 }
 
-// portBound is the most that a port of a box may take to answer.
+// portBound is the longest that a port of a box may take to answer.
 const portBound = 3 * time.Second
 
-// portLimit is the most that a port may take to answer beside a status that took that long: a port of a slow box is not
-// dead because it is slow too.
+// portLimit returns the longest that a port may take to answer if the status took that long: a port of a slow box may
+// be slow too.
 func portLimit(status time.Duration) time.Duration { return max(portBound, 3*status) }
 
 // portAnswer is the state of a port as far as this machine can tell without asking the box.
@@ -149,8 +149,8 @@ func (b *Box) instanceName() string {
 	return b.Name()
 }
 
-// judgePorts sets the state of each port. guest is the current status of the box, nil if it did not answer; off means that
-// its VM does not run.
+// judgePorts sets the state of each port. guest is the current status of the box, nil if it did not answer; off means
+// that its VM does not run.
 func (b *Box) judgePorts(ctx context.Context, all []portAnswer, guest *protocol.Status, off bool) (ports []Port) {
 	for _, a := range all {
 		switch {
@@ -184,8 +184,8 @@ func (b *Box) deadPort(ctx context.Context, service string, guest *protocol.Stat
 	return PortNotListening
 }
 
-// deadForwards says in one line which services of a running box are not forwarded to this machine, and what still works; ""
-// if all are. It says nothing about services that are not up.
+// deadForwards says in one line which services of a running box are not forwarded to this machine, and what still
+// works; "" if all are. It says nothing about services that are not up.
 func deadForwards(ports []Port) string {
 	var dead []string
 	for _, p := range ports {

@@ -14,7 +14,8 @@ import (
 	"hermes-box/ops/store"
 )
 
-// A port that answers slowly is not reported as dead before the limit. The limit grows with the time that the guest took.
+// A port that answers slowly is not reported as dead before the limit. The limit grows with the time that the guest
+// took.
 func TestSlowPortIsNotDead(t *testing.T) {
 	release := make(chan struct{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

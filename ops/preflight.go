@@ -202,8 +202,8 @@ func (b *Box) checkPortsFree(context.Context) Check {
 	return pass(fmt.Sprintf("%d and %d are free", ports.Executor, ports.Dashboard))
 }
 
-// checkMachine compares the size of the box with this machine. It only warns: the guest takes memory as it needs it, and
-// too many CPUs only make it slow.
+// checkMachine compares the size of the box with this machine. It only warns: the guest takes memory as it needs it,
+// and too many CPUs only make it slow.
 func (b *Box) checkMachine(context.Context) Check {
 	return resources{runtime.NumCPU(), freeMemory()}.enough(b.actual(), b.Config.Path)
 }
@@ -230,8 +230,8 @@ func (have resources) enough(want store.Machine, file string) Check {
 	return pass(fmt.Sprintf("%d CPUs, %s free", have.cpus, size(have.memory)))
 }
 
-// checkSpace adds up the missing downloads, the image once more (Lima copies it) and room for the guest to install into;
-// the disks of the VM grow as they fill.
+// checkSpace adds up the missing downloads, the image once more (Lima copies it) and room for the guest to install
+// into; the disks of the VM grow as they fill.
 func (b *Box) checkSpace(context.Context) Check {
 	if b.Lock == nil {
 		return unknown(errNoLock, "")
@@ -257,8 +257,8 @@ func (b *Box) checkSpace(context.Context) Check {
 	return pass(size(free) + " free")
 }
 
-// checkRoomToGrow is checkSpace for an existing box: its disks grow on this machine as they fill, and without room a write
-// in the box fails.
+// checkRoomToGrow is checkSpace for an existing box: its disks grow on this machine as they fill, and without room a
+// write in the box fails.
 func (b *Box) checkRoomToGrow(context.Context) Check {
 	free, err := freeSpace(b.Dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Two programs can replace the helper at the same time: each stores its own bytes, complete, and leaves no temporary file.
-// With one temporary name for both, the slower one would fail or store the other's bytes.
+// Two programs can replace the helper at the same time: each stores its own bytes, complete, and leaves no temporary
+// file. With one temporary name for both, the slower one would fail or store the other's bytes.
 func TestTwoProgramsPutTheHelper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "libexec")
 	helper := filepath.Join(dir, "helper")

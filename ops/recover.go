@@ -28,8 +28,8 @@ func (b *Box) recover(ctx context.Context, next Operation, sink Sink) error {
 	return b.Home.RemoveJournal(b.Name())
 }
 
-// resumeDestroy recovers a destroy. If it has removed nothing yet, its journal is removed. Otherwise only another destroy
-// finishes it: no other command deletes the rest of the data.
+// resumeDestroy recovers a destroy. If it has removed nothing yet, its journal is removed. Otherwise only another
+// destroy finishes it: no other command deletes the rest of the data.
 func (b *Box) resumeDestroy(_ context.Context, j *store.Journal, next Operation, _ Sink) error {
 	switch {
 	case next.Name == j.Operation:
@@ -48,8 +48,8 @@ func (b *Box) resumeDestroy(_ context.Context, j *store.Journal, next Operation,
 		Hint("hermes-box destroy --force ends it")
 }
 
-// whole tells whether both the VM and the data disk of the box are there. Lima is not asked: it may hang, and it takes
-// half a VM for a whole one.
+// whole reports whether both the VM and the data disk of the box exist. It does not ask Lima, which may hang and counts
+// an incomplete VM as a VM.
 func (b *Box) whole() (bool, error) {
 	if b.Record == nil {
 		return false, nil
@@ -71,19 +71,19 @@ func (b *Box) undoCreate(ctx context.Context, j *store.Journal, next Operation, 
 		b.Record = rec
 		return b.Home.RemoveJournal(b.Name())
 	}
-	left := &Destroyed{Unfinished: true}
+	removed := &Destroyed{Unfinished: true}
 	for _, what := range slices.Backward(j.Made) {
 		if err := b.removeMade(ctx, what, rec); err != nil {
 			return fmt.Errorf("undo the create that was cut off: %w", err)
 		}
 		switch what {
 		case madeVM:
-			left.Instance = rec.Instance
+			removed.Instance = rec.Instance
 		case madeDisk:
-			left.Disk = rec.Disk
+			removed.Disk = rec.Disk
 		}
 	}
-	b.Record, b.leftovers = nil, left
+	b.Record, b.leftovers = nil, removed
 	if err := b.Home.RemoveRecord(b.Name()); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (b *Box) recovered(next Operation, sink Sink) error {
 	return nil
 }
 
-// What a create makes, as its journal calls it.
+// The things that a create makes, as its journal names them.
 const (
 	madeRecord = "claim"
 	madeDisk   = "disk"

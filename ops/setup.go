@@ -26,8 +26,8 @@ type ExecutorSetup struct {
 }
 
 // SetupExecutor gives Hermes the token of Executor. The token is first tried on the forwarded port, where Executor must
-// offer exactly the reviewed tools; then Hermes gets it, is restarted and must find the same tools. If that fails, Hermes
-// stays as it was. The token is sent on stdin, and is in no log, argument or error.
+// offer exactly the reviewed tools; then Hermes gets it, is restarted and must find the same tools. If that fails,
+// Hermes stays as it was. The token is sent on stdin, and is in no log, argument or error.
 func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*ExecutorSetup, error) {
 	if !protocol.ValidToken(token) {
 		return nil, errToken

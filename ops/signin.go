@@ -13,8 +13,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// SignIn is one step of signing in: its purpose, how to do it, and whether it is done. Exactly one of Command, URL and Setup
-// is set.
+// SignIn is one step of signing in: its purpose, how to do it, and whether it is done. Exactly one of Command, URL and
+// Setup is set.
 type SignIn struct {
 	ID      string   `json:"id"`
 	Title   string   `json:"title"`
@@ -84,8 +84,8 @@ func SignInIDs() (ids []string) {
 	return ids
 }
 
-// SignIns asks a running box which steps are done: one round trip, in which the box asks the agents. Nothing is remembered.
-// Nothing is changed, except that the helper of another version of this program is replaced.
+// SignIns asks a running box which steps are done: one round trip, in which the box asks the agents. Nothing is
+// remembered. Nothing is changed, except that the helper of another version of this program is replaced.
 func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
 	if err := b.reachable(ctx); err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func KnownSignIn(id string) error {
 	return nil
 }
 
-// SignInCommand returns the command that runs the program of a step with a Command in the box, on this terminal. It is not
-// started: the caller sets Stdin, Stdout and Stderr. It is refused while the clock of the box is wrong.
+// SignInCommand returns the command that runs the program of a step with a Command in the box, on this terminal. It is
+// not started: the caller sets Stdin, Stdout and Stderr. It is refused while the clock of the box is wrong.
 func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.reachable(ctx); err != nil {
 		return nil, err

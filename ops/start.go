@@ -18,8 +18,8 @@ type Run struct {
 	Status  *protocol.Status `json:"status,omitempty"`
 }
 
-// start boots the box and starts what is applied to it. It installs nothing and reports drift. A box that runs and is healthy
-// is not changed.
+// start boots the box and starts what is applied to it. It installs nothing and reports drift. A box that runs and is
+// healthy is not changed.
 func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "start", false, sink, func(ctx context.Context) (Plan, error) {
@@ -54,7 +54,7 @@ func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 	return result, nil
 }
 
-// vm is the VM of a box that exists; an error where it is gone.
+// vm returns the VM of a box that exists, or an error if the VM is gone.
 func (b *Box) vm(ctx context.Context) (limactl.Instance, error) {
 	if err := b.exists(); err != nil {
 		return limactl.Instance{}, err
@@ -76,7 +76,7 @@ func (b *Box) reportDrift(result *Run) {
 // startSteps boot the VM where it does not run, and start the services.
 func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 	var steps []Step
-	if in.Dead { // nothing in it can be lost any more, and its host agent still holds the ports
+	if in.Dead { // its VM has ended, but its host agent still holds the ports
 		steps = append(steps, Step{ID: "clear", Title: "clear what the dead VM has left", Do: func(ctx context.Context, _ *Progress) error {
 			return b.Lima.Kill(ctx, b.Record.Instance)
 		}})
@@ -141,8 +141,8 @@ func (b *Box) releaseDisk(ctx context.Context, p *Progress) error {
 	return nil
 }
 
-// stop stops the services, syncs the data disk and stops the VM. A stopped box is not changed. With force the guest is not
-// asked and the VM is killed: for a box that no longer answers.
+// stop stops the services, syncs the data disk and stops the VM. A stopped box is not changed. With force the guest is
+// not asked and the VM is killed: for a box that no longer answers.
 func (b *Box) stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "stop", force, sink, func(ctx context.Context) (Plan, error) {
@@ -190,12 +190,18 @@ func (b *Box) restart(ctx context.Context, sink Sink) (*Run, error) {
 	return result, nil
 }
 
+// The steps that stop a box, in stop and in restart.
+const (
+	stepQuiesce = "quiesce"
+	stepStop    = "stop"
+)
+
 // stopSteps stop a VM that is not stopped. With force the guest is not asked.
 func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 	var steps []Step
 	if !force { // a degraded box is asked as well: its data may still be in memory
 		reached := true
-		steps = append(steps, Step{ID: "quiesce", Title: "stop the services and sync the data disk",
+		steps = append(steps, Step{ID: stepQuiesce, Title: "stop the services and sync the data disk",
 			Do: func(ctx context.Context, p *Progress) error {
 				ctx, cancel := context.WithTimeout(ctx, quiesceBound)
 				defer cancel()
@@ -211,7 +217,7 @@ func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 			Undo:    func(ctx context.Context) error { return b.ask(ctx, protocol.VerbStart, nil, nil, nil) }})
 	}
 	stopped := false
-	return append(steps, Step{ID: "stop", Title: "stop the VM",
+	return append(steps, Step{ID: stepStop, Title: "stop the VM",
 		Do: func(ctx context.Context, _ *Progress) (err error) {
 			if force {
 				err = b.Lima.Kill(ctx, b.Record.Instance)

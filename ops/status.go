@@ -10,7 +10,7 @@ import (
 	"hermes-box/limactl"
 )
 
-// Status is what is known of a box: as it is now, or as it was last seen.
+// Status is the state of a box, as it is now or as it was last seen.
 type Status struct {
 	Box        string            `json:"box"`
 	State      string            `json:"state"` // absent stopped starting running stopping degraded
@@ -58,8 +58,8 @@ type seen struct {
 	Status protocol.Status `json:"status"`
 }
 
-// Status looks at the box: the VM's state and one ssh round trip into it. It takes no lock and changes nothing. A box that
-// is off, or that does not answer, is shown as it was last seen.
+// Status looks at the box: the VM's state and one ssh round trip into it. It takes no lock and changes nothing. A box
+// that is off, or that does not answer, is shown as it was last seen.
 func (b *Box) Status(ctx context.Context) (*Status, error) {
 	st := b.recorded()
 	if b.Record == nil || !b.Record.Ready {
@@ -103,7 +103,7 @@ func brief(guest *protocol.Status) *protocol.Status {
 	return &b
 }
 
-// remember saves a status, for when the box is off. If it cannot be saved, nothing else suffers.
+// remember saves a status, to show it while the box is off. It ignores errors.
 func (b *Box) remember(s *protocol.Status) {
 	if s != nil {
 		_ = b.Home.SaveSeen(b.Name(), seen{time.Now().UTC(), b.Record.Created, *s})

@@ -91,8 +91,8 @@ func TestComponentsThatWereNotAsked(t *testing.T) {
 	}
 }
 
-// If the guest answers, the box is running, whatever Lima reported at boot. Lima's report is shown only if a port does not
-// lead into the box.
+// If the guest answers, the box is running, whatever Lima reported at boot. Lima's report is shown only if a port does
+// not lead into the box.
 func TestTheGuestDecides(t *testing.T) {
 	b := &Box{Config: &config.Config{}, Record: &store.Record{Disk: "main-data"}}
 	guest := guestOf(t, nil)

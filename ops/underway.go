@@ -42,7 +42,7 @@ func (u *Underway) String() string {
 	return u.Operation + " is under way" + since + by + at
 }
 
-// Unfinished tells whether the operation has left the box half made or half removed.
+// Unfinished reports whether the operation has left the box half made or half removed.
 func (u *Underway) Unfinished() bool {
 	o, ok := OperationNamed(u.Operation)
 	return !u.Running && (!ok || o.recover != nil)
@@ -81,11 +81,14 @@ func (u *Underway) during() limactl.State {
 	if u == nil || !u.Running {
 		return ""
 	}
+	if u.Step == stepQuiesce || u.Step == stepStop {
+		return stopping // a restart stops the box before it starts it
+	}
 	o, _ := OperationNamed(u.Operation)
 	return o.during
 }
 
-// stepBegun is the step that an operation under way has begun last, by its log; empty if it has none.
+// stepBegun returns the last step that an operation under way has begun, from its log; empty if there is none.
 func (b *Box) stepBegun(by *store.Holder) (step string) {
 	log, _ := os.ReadFile(b.newestOperation())
 	for line := range bytes.Lines(log) {

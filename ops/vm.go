@@ -58,7 +58,7 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 	})
 	var degraded *limactl.DegradedError
 	if errors.As(err, &degraded) {
-		p.Warn(degraded.Error()) // it is up; the steps that follow check whether it works
+		p.Warn(degraded.Error()) // the VM is up; the next steps check whether it works
 	} else if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 // settleBound is the longest that services may take to become healthy after a start.
 const settleBound = 10 * time.Minute
 
-// settle waits until status would call the box running, and returns the guest's status. It fails at once for what cannot
-// become healthy: a VM that has died, or a service that systemd has given up on.
+// settle waits until status would call the box running, and returns the guest's status. It fails at once for what
+// cannot become healthy: a VM that has died, or a service that systemd has given up on.
 func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
@@ -122,7 +122,7 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 	}
 }
 
-// hopeless returns the error of a guest that cannot become healthy by waiting; nil for any other.
+// hopeless returns an error if the guest cannot become healthy by waiting; otherwise nil.
 func hopeless(status *protocol.Status) error {
 	switch {
 	case status.DataProblem != "":
@@ -142,7 +142,8 @@ func hopeless(status *protocol.Status) error {
 	return nil
 }
 
-// dead returns an error if the VM of the box or its host agent has ended; nil while both run, and if limactl cannot tell.
+// dead returns an error if the VM of the box or its host agent has ended; nil while both run, and if limactl cannot
+// tell.
 func (b *Box) dead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limaBound)
 	defer cancel()
@@ -170,11 +171,11 @@ func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 	return &s, nil
 }
 
-// forwardBound is the most that the port forwards may take to lead into a box that is well.
+// forwardBound is the longest that the port forwards of a healthy box may take to work.
 const forwardBound = time.Minute
 
-// forwarded waits until the ports of this machine lead into the box, as status judges it. Lima only logs it when it cannot
-// forward a port.
+// forwarded waits until the ports of this machine lead into the box, as status judges it. Lima only logs it when it
+// cannot forward a port.
 func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
 	ctx, cancel := context.WithTimeout(ctx, forwardBound)
 	defer cancel()
@@ -185,7 +186,7 @@ func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
 			return nil
 		}
 		for _, p := range ports {
-			if p.State == PortTaken { // its holder does not give it back while we wait
+			if p.State == PortTaken { // waiting does not free the port
 				return fault.New(fault.HealthFailed, "%s", p.Problem()).Hint("%s", p.Repair())
 			}
 		}

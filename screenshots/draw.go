@@ -23,10 +23,10 @@ const (
 	cellHeight = 34
 	baseline   = 26 // from the top of a cell
 	padding    = 24
-	shades     = 16 // of the edges of glyphs: few, so that a palette is enough for a picture
+	shades     = 16 // shades of the edges of glyphs; few, so that a palette is enough for a picture
 )
 
-// typeface draws the glyphs. One that it lacks is an error.
+// typeface draws the glyphs. A glyph that the font lacks is an error.
 type typeface struct{ regular, bold font.Face }
 
 func loadTypeface(dir string) (*typeface, error) {
@@ -54,7 +54,7 @@ func parseFace(data []byte) (font.Face, error) {
 	return opentype.NewFace(f, &opentype.FaceOptions{Size: fontSize, DPI: 72, Hinting: font.HintingFull})
 }
 
-// picture draws the cells of a screen as a terminal does.
+// picture draws the cells of a screen like a terminal.
 func (f *typeface) picture(rows [][]uv.Cell, t terminal) (image.Image, error) {
 	w, h := 0, len(rows)
 	for _, row := range rows {

@@ -34,7 +34,7 @@ func TestPicture(t *testing.T) {
 		t.Errorf("%d by %d", w, h)
 	}
 	if _, ok := img.(*image.Paletted); !ok {
-		t.Error("it has no palette")
+		t.Error("the picture has no palette")
 	}
 	for column, want := range map[int]any{1: dark.sixteen[1], 2: dark.foreground, 3: blend(dark.foreground, dark.background, 9, 16)} {
 		if got := middle(img, column); got != want {
@@ -43,7 +43,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// Lines of neighbouring cells meet without a gap.
+// Line glyphs of adjacent cells join without a gap.
 func TestLinesMeet(t *testing.T) {
 	img, err := drawn(t, uv.Cell{Content: "┌", Width: 1}, uv.Cell{Content: "─", Width: 1}, uv.Cell{Content: "╾", Width: 1}, uv.Cell{Content: "┐", Width: 1})
 	if err != nil {

@@ -68,11 +68,11 @@ func run(program, fonts, out, only string) (err error) {
 	return nil
 }
 
-// studio takes the pictures. For ttytest it stands in for a test.
+// studio takes the pictures. It implements the testing interface that ttytest needs.
 type studio struct {
 	program, out, only string
 	face               *typeface
-	dir                string // of the demo; removed at the end
+	dir                string // directory of the demo; removed at the end
 	cleanups           []func()
 }
 
@@ -133,8 +133,8 @@ func (s *studio) shoot(name string, d *ttytest.Terminal, t terminal) {
 	fmt.Println(name)
 }
 
-// patience is how long the program may take to end.
+// patience is the longest time that the program may take to end.
 const patience = 10 * time.Second
 
-// rest waits until keys are no longer ignored after something that opened by itself.
+// rest waits until the dashboard accepts keys again after something has opened by itself.
 func rest() { time.Sleep(450 * time.Millisecond) }

@@ -123,7 +123,7 @@ func (s *studio) play() {
 	d.Ends(patience)
 }
 
-// relock changes some components of the lock to their other release.
+// relock changes some components of the lock to the other release that the demo has.
 func (s *studio) relock(names ...string) {
 	path := filepath.Join(s.dir, lock.FileName)
 	have, err := lock.Load(path)
@@ -139,7 +139,7 @@ func (s *studio) relock(names ...string) {
 	}
 }
 
-// leave presses escape and waits until a text is gone: escape and the next key in one write would be another key.
+// leave presses escape and waits until a text is gone, since escape and the next key in one write would be another key.
 func leave(d *ttytest.Terminal, text string) {
 	d.Type("\x1b")
 	d.Hides(text)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pen is how thick a line is, in pixels.
+// pen is the thickness of a line in pixels.
 const pen = 2
 
 // arms are the lines from the middle of a cell: left, right, up, down.

@@ -13,8 +13,8 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// finder lists actions and runs the chosen one. As help it begins with the keys of this place. As palette it lists every
-// action, for those who do not know its key. Typing narrows both.
+// finder lists actions and runs the chosen one. As help it begins with the keys of this place. As palette it lists
+// every action, for those who do not know its key. Typing narrows both.
 type finder struct {
 	palette bool
 	query   widget.Line

@@ -19,8 +19,8 @@ func (m *model) firstChecks() tea.Cmd {
 	return m.first.checks.begin(m.worker)
 }
 
-// view says what a box is, what create does, and what this machine lacks: exactly h lines of w cells. whyNot says why no
-// box can be created now.
+// view says what a box is, what create does, and what this machine lacks: exactly h lines of w cells. whyNot says why
+// no box can be created now.
 func (f *first) view(p page, s *state, whyNot string, w, h int) []string {
 	var out []string
 	text := func(s string) {

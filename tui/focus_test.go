@@ -12,8 +12,8 @@ import (
 	"hermes-box/ops"
 )
 
-// stoppedThenStarted returns a dashboard without the focus that shows a stopped box, and its fake, which another process
-// has started since.
+// stoppedThenStarted returns a dashboard without the focus that shows a stopped box, and its fake, which another
+// process has started since.
 func stoppedThenStarted(t *testing.T) (*model, *fake) {
 	t.Helper()
 	f := withStatus(off("stopped"))
@@ -39,8 +39,8 @@ func TestAKeyProvesFocus(t *testing.T) {
 	}
 }
 
-// Without the focus the dashboard still reads the host's files, but does not ask the box: a box that was started elsewhere
-// is shown as running, and older data with its age.
+// Without the focus the dashboard still reads the host's files, but does not ask the box: a box that was started
+// elsewhere is shown as running, and older data with its age.
 func TestUnfocusedReadsFiles(t *testing.T) {
 	m, f := stoppedThenStarted(t)
 	n := len(f.asked)

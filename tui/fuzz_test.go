@@ -223,8 +223,8 @@ func walk(t *testing.T, seed uint64, steps int) {
 	t.Fatalf("seed %d: q does not quit:\n%s", seed, screen(m))
 }
 
-// With random messages in random order, no frame is larger than the terminal, no text from the box controls the terminal,
-// and q quits.
+// With random messages in random order, no frame is larger than the terminal, no text from the box controls the
+// terminal, and q quits.
 func TestRandomMessages(t *testing.T) {
 	seeds := 20
 	if testing.Short() {

@@ -134,7 +134,8 @@ func manyLines(n int) (all []string) {
 	return all
 }
 
-// creating shows a create that is at the step with index at. With err it has failed there; past the last step it is done.
+// creating shows a create that is at the step with index at. With err it has failed there; past the last step it is
+// done.
 func creating(at int, err error) func(m *model) {
 	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
 		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software", Phase: ops.PhaseVerify},

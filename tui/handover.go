@@ -18,8 +18,8 @@ import (
 // with an error within atOnce has failed, and so has one whose connection was lost.
 const atOnce = 3 * time.Second
 
-// handover runs a command on the terminal that the dashboard has released. If the command fails, its last output stays on
-// the screen until a key is pressed, since the dashboard would draw over it.
+// handover runs a command on the terminal that the dashboard has released. If the command fails, its last output stays
+// on the screen until a key is pressed, since the dashboard would draw over it.
 type handover struct {
 	*exec.Cmd
 	ctx    context.Context

@@ -121,8 +121,8 @@ func otherCase(key string) string {
 	return strings.ToLower(key)
 }
 
-// press runs the action of a binding, or shows why it is refused. The known state may be some seconds old, so press reads
-// the host's files again before it refuses.
+// press runs the action of a binding, or shows why it is refused. The known state may be some seconds old, so press
+// reads the host's files again before it refuses.
 func (m *model) press(b binding) tea.Cmd {
 	var learned tea.Cmd
 	if b.reason(m) != "" {
@@ -141,8 +141,8 @@ func (m *model) pressID(id string) tea.Cmd { return m.press(named(m.keys, id)) }
 // whyNot returns why the binding with that ID is refused now; empty if it is not.
 func (m *model) whyNot(id string) string { return named(m.keys, id).reason(m) }
 
-// footer returns one line of w cells: the note, or the keys that work here, as many as fit. Those of this place alone come
-// first, then the most useful. The list of keys also has those that are refused now, with the reason.
+// footer returns one line of w cells: the note, or the keys that work here, as many as fit. Those of this place alone
+// come first, then the most useful. The list of keys also has those that are refused now, with the reason.
 func (m *model) footer(w int) string {
 	if m.note != "" {
 		return widget.Fit(m.theme.Warn.Render(widget.Clean(m.note)), w)

@@ -11,8 +11,8 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// model is the whole dashboard and the only Tea model. Its views are plain structs that get what they need as arguments.
-// No view knows another view or the model.
+// model is the whole dashboard and the only Tea model. Its views are plain structs that get what they need as
+// arguments. No view knows another view or the model.
 type model struct {
 	*worker
 	state

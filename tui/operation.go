@@ -108,8 +108,8 @@ func (o *operation) plan(steps []ops.StepInfo) {
 	}
 }
 
-// stepFailed records the failure of a step. A step that was stopped, by the user or because another step failed, counts as
-// canceled.
+// stepFailed records the failure of a step. A step that was stopped, by the user or because another step failed, counts
+// as canceled.
 func (o *operation) stepFailed(s *step, e ops.Event) {
 	s.took = seconds(e)
 	if o.canceled || strings.Contains(e.Error, context.Canceled.Error()) {

@@ -113,7 +113,8 @@ func (o *operation) stepLines(p page, w, h int) []string {
 	return out[:max(0, min(h, len(out)))]
 }
 
-// titleWidth returns the width of the column of titles: that of the longest, but no more than leaves room for the progress.
+// titleWidth returns the width of the column of titles: that of the longest, but no more than leaves room for the
+// progress.
 func (o *operation) titleWidth(w int) int {
 	longest := 0
 	for _, s := range o.steps {

@@ -10,8 +10,8 @@ import (
 	"hermes-box/ops"
 )
 
-// How often the box is asked: often while something changes or the user works in the dashboard, seldom otherwise. Without
-// the focus only the host's files are read, which is cheap.
+// How often the box is asked: often while something changes or the user works in the dashboard, seldom otherwise.
+// Without the focus only the host's files are read, which is cheap.
 const (
 	pollOften  = 3 * time.Second
 	pollSeldom = 15 * time.Second
@@ -101,8 +101,8 @@ func readKnown(b Box) Known {
 	return k
 }
 
-// ask asks the box for its status, unless the terminal has no focus, the last answer is still to come, or an operation of
-// this dashboard is under way, whose events report the state.
+// ask asks the box for its status, unless the terminal has no focus, the last answer is still to come, or an operation
+// of this dashboard is under way, whose events report the state.
 func (m *model) ask() tea.Cmd {
 	if m.poll.blurred || m.asking || m.own != nil || !m.known.Exists {
 		return nil
@@ -119,7 +119,7 @@ func (m *model) ask() tea.Cmd {
 
 // learn updates the dashboard from the host's files.
 func (m *model) learn(k Known) tea.Cmd {
-	had, came := m.hasBox(), k.Exists && !m.known.Exists
+	hadBox, created := m.hasBox(), k.Exists && !m.known.Exists
 	contradicted := m.state.learn(k, m.now())
 	if u := m.underway(); m.watching() && (u == nil || !u.Running || u.PID != m.op.pid || !u.Started.Equal(m.op.begun)) {
 		m.op.stop() // its last events are still read
@@ -128,10 +128,10 @@ func (m *model) learn(k Known) tea.Cmd {
 		m.poll.slower() // there is no box to answer, and files seldom change
 	}
 	switch {
-	case came || contradicted && k.Exists:
+	case created || contradicted && k.Exists:
 		m.poll.wake()
 		return m.ask()
-	case !m.hasBox() && m.own == nil && (had || !m.first.checks.begun()):
+	case !m.hasBox() && m.own == nil && (hadBox || !m.first.checks.begun()):
 		return m.firstChecks()
 	}
 	return nil

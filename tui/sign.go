@@ -7,7 +7,8 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// SignOf returns the sign of a state of a box or of a component. A state without a sign of its own is shown by its name.
+// SignOf returns the sign of a state of a box or of a component. A state without a sign of its own is shown by its
+// name.
 func SignOf(state string) widget.Sign {
 	switch state {
 	case string(limactl.Running):

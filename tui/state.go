@@ -47,7 +47,7 @@ func (s *state) name() string {
 	return "hermes-box"
 }
 
-// hasBox reports whether there is a box to show. A box whose create was interrupted does not count.
+// hasBox reports whether there is a box to show. A box whose create was cut off does not count.
 func (s *state) hasBox() bool {
 	return s.known.Exists && (s.known.Ready || s.busy() != "")
 }
@@ -91,7 +91,7 @@ func (s *state) answered(msg statusMsg) {
 	}
 }
 
-// underway returns the operation that is under way or was interrupted, from the host's files; nil if there is none.
+// underway returns the operation that is under way or was cut off, from the host's files; nil if there is none.
 func (s *state) underway() *ops.Underway {
 	if s.known.Status == nil {
 		return nil
@@ -118,7 +118,7 @@ func (s *state) busy() string {
 	return ""
 }
 
-// cutOff returns the operation that was interrupted and is to be finished; nil if there is none.
+// cutOff returns the operation that was cut off and is to be finished; nil if there is none.
 func (s *state) cutOff() *ops.Underway {
 	if u := s.underway(); u != nil && !u.Running {
 		return u
@@ -126,7 +126,7 @@ func (s *state) cutOff() *ops.Underway {
 	return nil
 }
 
-// resumable returns the operation that was interrupted and has left the box half made or half removed; nil if there is
+// resumable returns the operation that was cut off and has left the box half made or half removed; nil if there is
 // none.
 func (s *state) resumable() *ops.Underway {
 	if u := s.cutOff(); u != nil && u.Unfinished() && verbOf(u.Resume).id != "" {
@@ -217,8 +217,8 @@ func (s *state) drifted() int {
 // unknown is the state of a component that was not asked.
 const unknown = "unknown"
 
-// componentSign returns the sign of the state of a component; dim marks a state that is not current. While an operation is
-// under way the state comes from its events.
+// componentSign returns the sign of the state of a component; dim marks a state that is not current. While an operation
+// is under way the state comes from its events.
 func (s *state) componentSign(c ops.ComponentStatus) (sg widget.Sign, dim bool) {
 	st := s.status()
 	last := lastState(c)

@@ -1,8 +1,8 @@
 // Package tui is the dashboard: hermes-box typed alone in a terminal.
 //
-// There is one Tea model; its views are plain structs. Nothing waits in Update: what takes time is a command with a
-// context and a bound, and all commands end with the dashboard. One table of bindings feeds the footer, the list of
-// keys, the palette and the README. Every state is shown by glyph, word and colour.
+// There is one Tea model; its views are plain structs. Nothing waits in Update: slow work is a command with a context
+// and a bound, and all commands end with the dashboard. One table of bindings feeds the footer, the list of keys, the
+// palette and the README. Every state is shown by glyph, word and colour.
 package tui
 
 import (
@@ -22,7 +22,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// Options are what the command line and the environment say.
+// Options holds the settings from the command line and the environment.
 type Options struct {
 	In     *os.File
 	Out    *os.File
@@ -31,21 +31,20 @@ type Options struct {
 	Theme  string                 // one of widget.Themes; empty: the first
 	ASCII  bool                   // draw in ASCII only
 	Label  string                 // shown beside the name of the box: "demo"
-	Create bool                   // begin with creating the box, where there is none
-	Browse func(url string) error // opens an address in a browser; nil: there is none
-	// SignIn runs the sign-in on this terminal, or the one step that is named. Its error is a *exec.ExitError where it has
-	// shown itself what is wrong. nil: it is not available.
+	Create bool                   // begin with create if there is no box
+	Browse func(url string) error // opens an address in a browser; nil if there is none
+	// SignIn runs the sign-in, or the step with that name, on this terminal. If it has shown its error itself, it
+	// returns an *exec.ExitError. If SignIn is nil, there is no sign-in.
 	SignIn func(ctx context.Context, step string) error
-	// Typed rewrites the commands in a text so that they can be pasted here; nil: they can be as they are.
+	// Typed rewrites the commands in a text so that they can be pasted here; nil if they can be pasted unchanged.
 	Typed func(string) string
 }
 
-// leaveBound is how long leaving waits for what is running to end. A child that has not ended by then ends with the
-// process.
+// leaveBound is how long quitting waits for running work. A child that has not ended by then ends with the process.
 const leaveBound = 150 * time.Millisecond
 
-// Run shows the dashboard until the person leaves or the context ends. An operation that is under way then is canceled
-// and undone before Run returns; that is reported on Errors.
+// Run shows the dashboard until the user quits or the context ends. An operation that is under way then is canceled and
+// undone before Run returns; Run reports that on Errors.
 func Run(ctx context.Context, b Box, o Options) error {
 	m := newModel(ctx, b)
 	m.theme, m.label = widget.NewTheme(o.Theme), o.Label
@@ -59,7 +58,7 @@ func Run(ctx context.Context, b Box, o Options) error {
 	}
 	p := tea.NewProgram(m, o.program()...)
 	m.frames = widget.Pace(p)
-	// If the context were given to the program, it would end without restoring the terminal.
+	// With the context as an option, the program would end without restoring the terminal.
 	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
 	m.stop()
@@ -87,13 +86,13 @@ func (o Options) program() []tea.ProgramOption {
 	return options
 }
 
-// reportUnread prints an error that was still on the screen, as a command would.
+// reportUnread prints an error that was still on the screen, in the form that commands print it.
 func (m *model) reportUnread(out io.Writer) {
 	f := m.failure
 	if m.op != nil && m.op.ended && m.op.ending() == "failed" && !m.op.watched && m.view == onOperation {
 		f = m.lastFailure
 	}
-	if f == nil || m.op != nil && m.op.left { // the outcome is the error of Run
+	if f == nil || m.op != nil && m.op.left { // Run returns the outcome as its error
 		return
 	}
 	fmt.Fprintf(out, "hermes-box: %s\n", widget.Clean(f.err.Error()))
@@ -109,7 +108,7 @@ func (m *model) waitUndone(out io.Writer) error {
 	switch {
 	case m.own != nil:
 		o = m.own
-	case o != nil && o.left: // it ended before the dashboard did
+	case o != nil && o.left: // the operation ended before the dashboard
 		return o.err
 	default:
 		return nil

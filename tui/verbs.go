@@ -10,10 +10,10 @@ import (
 	"hermes-box/ops"
 )
 
-// verb is an operation as the dashboard offers it. All of it comes from the table of package ops, except the key.
+// verb is an operation that the dashboard offers. All but its key comes from the table of operations.
 type verb struct {
 	ops.Operation
-	id     string // of its binding; empty if it is not offered here
+	id     string // ID of its binding; empty if it is not offered here
 	name   string // in titles and sentences: "stop", "force stop"
 	force  bool
 	effect string
@@ -30,7 +30,8 @@ var verbKeys = map[string]struct {
 	"create": {"c", 0}, "start": {"s", 3}, "stop": {"S", 9}, "force-stop": {"K", 0}, "restart": {"R", 0}, "destroy": {"X", 0},
 }
 
-// verbs are the operations that can be run from here. One whose --force means something else is offered in both ways.
+// verbs returns the operations that the dashboard can run. An operation whose --force has an effect of its own is
+// offered with and without it.
 func verbs() (all []verb) {
 	for _, o := range ops.Operations() {
 		if !o.Runnable() {
@@ -38,7 +39,7 @@ func verbs() (all []verb) {
 		}
 		v := verb{Operation: o, id: o.Name, name: o.Name, effect: o.Effect, words: o.Words, ask: o.Ask, cancel: o.Cancel}
 		if o.Destructive {
-			v.force = true // typing the name out stands for --force
+			v.force = true // typing the name replaces --force
 			v.effect += "; asks for its name"
 		}
 		all = append(all, v)
@@ -50,7 +51,7 @@ func verbs() (all []verb) {
 	return all
 }
 
-// verbOf returns the verb of an operation that another process does; it may be one that is not offered here.
+// verbOf returns the verb of an operation that another process runs, which may be one that is not offered here.
 func verbOf(operation string) verb {
 	all := verbs()
 	if i := slices.IndexFunc(all, func(v verb) bool { return v.Name == operation }); i >= 0 {
@@ -65,7 +66,7 @@ func (v verb) run(ctx context.Context, b Box, sink ops.Sink) error {
 	return b.Do(ctx, v.Name, v.force, sink)
 }
 
-// doneText is what to say when it went well.
+// doneText returns the text after success.
 func (v verb) doneText(box string) string {
 	if v.Done == "" {
 		return box + ": " + v.name + " finished"
@@ -73,7 +74,7 @@ func (v verb) doneText(box string) string {
 	return box + " " + v.Done
 }
 
-// next draws what to do when it went well, each with its key.
+// next draws the suggestions after success, each with its key.
 func (v verb) next(p page) (text string) {
 	for _, advice := range v.Next {
 		if key := keyOfVerb(advice.Verb); key != "" {
@@ -83,7 +84,7 @@ func (v verb) next(p page) (text string) {
 	return text
 }
 
-// keyOfVerb is the key that does what a verb of the command line does; empty if there is none.
+// keyOfVerb returns the key for a verb of the command line; empty if there is none.
 func keyOfVerb(name string) string {
 	if other, ok := map[string]string{"login": "sign-in", "ssh": "attach"}[name]; ok {
 		name = other
@@ -95,7 +96,7 @@ func keyOfVerb(name string) string {
 	return ""
 }
 
-// question is what a person is asked first; nil if they are not.
+// question returns the question before the operation; nil if there is none.
 func (v verb) question(box string) *question {
 	title := strings.ToUpper(v.name[:1]) + v.name[1:] + " " + box
 	switch {
@@ -110,7 +111,7 @@ func (v verb) question(box string) *question {
 	return nil
 }
 
-// verbBindings are the bindings of the operations.
+// verbBindings returns the bindings of the operations.
 func verbBindings() (all []binding) {
 	for _, v := range verbs() {
 		b := binding{id: v.id, label: v.name, effect: v.effect, words: v.words, why: whyNotNow(v.Needs), in: placesOf(v.Needs),
@@ -123,7 +124,7 @@ func verbBindings() (all []binding) {
 	return all
 }
 
-// askFirst begins an operation, after asking if it has to be asked for.
+// askFirst begins an operation, after its question if it has one.
 func (m *model) askFirst(v verb) tea.Cmd {
 	q := v.question(m.name())
 	if q == nil {
@@ -134,7 +135,7 @@ func (m *model) askFirst(v verb) tea.Cmd {
 	return nil
 }
 
-// placesOf are the views in which an operation with that need is offered.
+// placesOf returns the views in which an operation with that need is offered.
 func placesOf(need ops.Need) place {
 	switch need {
 	case ops.NeedsNoBox:
@@ -145,7 +146,7 @@ func placesOf(need ops.Need) place {
 	return withBox
 }
 
-// whyNotNow returns what says why the box does not meet a need.
+// whyNotNow returns a function that says why the box does not meet a need.
 func whyNotNow(need ops.Need) func(*model) string {
 	switch need {
 	case ops.NeedsNoBox:

@@ -10,7 +10,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// The least size that is laid out. Below it there is one plain line.
+// The smallest size that is laid out. Below it the frame is one plain line.
 const (
 	leastWidth  = 60
 	leastHeight = 16
@@ -26,7 +26,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// frame is what is on the screen: at most m.h lines of at most m.w cells.
+// frame draws the screen: at most m.h lines of at most m.w cells.
 func (m *model) frame() string {
 	if m.w <= 0 || m.h <= 0 {
 		return ""
@@ -49,7 +49,7 @@ func (m *model) frame() string {
 	return frame
 }
 
-// small tells whether the terminal is too small to lay anything out.
+// small reports whether the terminal is too small for the layout.
 func (m *model) small() bool { return m.w < leastWidth || m.h < leastHeight }
 
 func (m *model) smallView() string {
@@ -60,7 +60,7 @@ func (m *model) smallView() string {
 	return fmt.Sprintf("%s %s; needs %dx%d; q quits", m.name(), m.status().State, leastWidth, leastHeight)
 }
 
-// header is the line above every view: which box, in which state.
+// header draws the line above every view: the box and its state.
 func (m *model) header(w int) string {
 	t, st := m.theme, m.status()
 	name := t.Title.Render(m.name())
@@ -92,7 +92,7 @@ func (m *model) header(w int) string {
 	return widget.Spread(w, left, rights)
 }
 
-// body is the view: exactly h lines.
+// body draws the current view: exactly h lines.
 func (m *model) body(w, h int) []string {
 	p, s := m.page(), &m.state
 	var lines []string
@@ -119,7 +119,7 @@ func (m *model) body(w, h int) []string {
 	return lines[:h]
 }
 
-// keyLines are what can be pressed on the dashboard now, for a terminal that has room to say so.
+// keyLines draws the keys that work on the dashboard now, for a terminal with room for them.
 func (m *model) keyLines(w int) (out []string) {
 	p := m.page()
 	for _, b := range m.keys {
@@ -130,7 +130,7 @@ func (m *model) keyLines(w int) (out []string) {
 	return out
 }
 
-// overlaid draws what is on top of a frame.
+// overlaid draws the error, the question or the finder on top of a frame.
 func (m *model) overlaid(lines []string) []string {
 	p, w, h := m.page(), min(m.w-4, 76), m.h-4
 	switch {

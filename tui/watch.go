@@ -13,11 +13,11 @@ import (
 	"hermes-box/ops"
 )
 
-// watching tells whether the operation on the screen is one of another process, and goes on.
+// watching reports whether the operation on the screen is run by another process and has not ended.
 func (m *model) watching() bool { return m.op != nil && m.op.watched && !m.op.ended }
 
-// watch shows the operation of another process, by the events that it writes into its log. It is followed only as long
-// as it is on the screen; nothing here can cancel it.
+// watch shows the operation of another process from the events in its log. It follows the log only while the operation
+// is on the screen, and cannot cancel the operation.
 func (m *model) watch(u *ops.Underway) tea.Cmd {
 	if !m.tasks.begin() {
 		return nil
@@ -37,14 +37,14 @@ func (m *model) watch(u *ops.Underway) tea.Cmd {
 	return tea.Batch(o.listen(), o.startPulse(m.worker))
 }
 
-// followEvents hands on the events of an operation of another process until it has ended or ctx ends, and returns its
+// followEvents pushes the events of an operation of another process until it has ended or ctx ends, and returns its
 // outcome.
 func followEvents(ctx context.Context, w *worker, u *ops.Underway, push func(ops.Event)) error {
 	ctx, ended := context.WithCancel(ctx)
 	defer ended()
 	r := &eventReader{of: u, push: push, ended: ended}
 	err := w.box.Logs(ctx, "operations", logLines, true, r)
-	if !r.over && w.ctx.Err() == nil { // it may have ended between two reads: its last events are in the file
+	if !r.over && w.ctx.Err() == nil { // it may have ended between two reads: read its last events from the file
 		last := &eventReader{of: u, push: push, skip: r.taken, ended: func() {}}
 		err = errors.Join(err, w.box.Logs(w.ctx, "operations", logLines, false, last))
 		r.finished, r.failed = last.finished, last.failed
@@ -69,11 +69,11 @@ type eventReader struct {
 	ended func() // called when the operation is over
 	rest  []byte
 
-	skip  int // events that were handed on already
+	skip  int // number of events that were pushed already
 	taken int // events of the operation so far
 
 	planned  time.Time // when its plan was made
-	over     bool      // it has finished, or another operation has begun
+	over     bool      // the operation has finished, or another one has begun
 	finished bool
 	failed   string // its error, once it has finished
 }

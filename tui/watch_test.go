@@ -64,13 +64,13 @@ func TestWatchAnotherProcess(t *testing.T) {
 				}
 			}
 			if f.did("create") {
-				t.Error("the box is created here too")
+				t.Error("the dashboard creates the box too")
 			}
 		})
 	}
 }
 
-// Leaving an operation that is only watched asks nothing and ends nothing.
+// Leaving an operation of another process asks no question and does not end the operation.
 func TestWatchIsLeft(t *testing.T) {
 	f := underwayElsewhere(t)
 	m := on(f)
@@ -80,13 +80,13 @@ func TestWatchIsLeft(t *testing.T) {
 	}
 	press(m, "o", "q")
 	if m.dialog != nil || m.ctx.Err() == nil {
-		t.Error("q asks, or does not leave")
+		t.Error("q asks a question, or does not quit")
 	}
 	m.tasks.wait(time.Second)
 }
 
-// A stop and a start that another process runs one after the other are two operations: the one on the screen ends with its
-// own outcome, and o then shows the other.
+// If another process runs a stop and then a start, the operation on the screen ends with its own outcome, and o then
+// shows the other.
 func TestWatchOneOfTwoOperations(t *testing.T) {
 	event := func(operation string, kind ops.Kind, steps ...ops.StepInfo) ops.Event {
 		at := map[string]time.Time{"stop": noon, "start": noon.Add(time.Minute)}[operation]
@@ -121,7 +121,7 @@ func TestWatchOneOfTwoOperations(t *testing.T) {
 	}
 }
 
-// The last events of an operation that has ended while its log was not read are shown all the same, each once.
+// The last events of an operation that has ended while its log was not read are shown too, each once.
 func TestWatchEndsWithTheLastEvents(t *testing.T) {
 	step := ops.StepInfo{ID: "boot", Title: "boot the VM"}
 	event := func(kind ops.Kind) ops.Event {
@@ -139,7 +139,7 @@ func TestWatchEndsWithTheLastEvents(t *testing.T) {
 	}
 }
 
-// endsUnseen is a box whose log, while it is followed, shows only the beginning of an operation.
+// endsUnseen is a box whose followed log shows only the beginning of an operation.
 type endsUnseen struct {
 	*fake
 	whole string

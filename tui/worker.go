@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// worker runs what takes time outside Update. Everything it runs ends with its context, which ends with the dashboard.
+// worker runs slow work outside Update. All of it ends with the context of the worker, which ends with the dashboard.
 type worker struct {
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -28,19 +28,19 @@ func after(d time.Duration, msg tea.Msg) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
-// bound returns a context with a deadline for a question to the box.
+// bound returns a context with a deadline, for a request to the box.
 func (w *worker) bound(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(w.ctx, d, errors.New("no answer in "+d.String()))
 }
 
-// tasks counts what is running outside Update, so that quitting can wait for it.
+// tasks counts the work that runs outside Update, so that quitting can wait for it.
 type tasks struct {
 	mu     sync.Mutex
 	closed bool
 	wg     sync.WaitGroup
 }
 
-// begin counts one more; false once wait was called.
+// begin counts one more task. It returns false once wait was called.
 func (t *tasks) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,15 +61,15 @@ func (t *tasks) do(f func() tea.Msg) tea.Cmd {
 	}
 }
 
-// wait lets nothing begin any more, and waits for what is running, at most as long as limit.
+// wait refuses new tasks and waits for the running ones to end, for at most limit.
 func (t *tasks) wait(limit time.Duration) {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
-	gone := make(chan struct{})
-	go func() { t.wg.Wait(); close(gone) }()
+	done := make(chan struct{})
+	go func() { t.wg.Wait(); close(done) }()
 	select {
-	case <-gone:
+	case <-done:
 	case <-time.After(limit):
 	}
 }

@@ -19,7 +19,7 @@ type build struct {
 	dir   string   // the product: empty at first, renamed into place when the step succeeds
 	tmp   string   // temporary files; removed at the end
 	log   *os.File // output of commands
-	built bool     // the step had something to do
+	built bool     // the step has built something
 }
 
 // cmd is one program to run.

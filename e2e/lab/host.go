@@ -28,7 +28,7 @@ var tools = []tool{
 	{"pip3", "python3-pip"},
 }
 
-// userTools let an ordinary user build files that belong to root in the guest.
+// userTools are the programs with which an ordinary user builds files that belong to root in the guest.
 var userTools = []tool{{"fakeroot", "fakeroot"}, {"newuidmap", "uidmap"}}
 
 // installTools installs missing tools. That needs root.

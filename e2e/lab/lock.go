@@ -13,7 +13,7 @@ import (
 
 func (l *lab) lockPath() string { return l.path(lock.FileName) }
 
-// writeLock writes a lock of the artifacts in the cache, with the digests that their clients reported.
+// writeLock writes a lock of the artifacts in the cache, with the digests that the clients reported.
 func (l *lab) writeLock() error {
 	made, err := l.makeLock()
 	if err != nil {
@@ -93,7 +93,8 @@ func (l *lab) artifact(product string, f file) lock.Artifact {
 
 func (l *lab) address() string { return fmt.Sprintf("127.0.0.1:%d", l.port) }
 
-// imageArtifact describes Executor's image: the digest of its manifest, and the total size of manifest, config and layers.
+// imageArtifact describes Executor's image: the digest of its manifest, and the total size of manifest, config and
+// layers.
 func (l *lab) imageArtifact() (lock.Artifact, error) {
 	img, digest, err := l.executorImage()
 	if err != nil {

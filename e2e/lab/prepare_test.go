@@ -33,7 +33,7 @@ func TestStepIsMadeOncePerRecipe(t *testing.T) {
 		t.Fatalf("made %d times, holds %s", made, content())
 	}
 	if info, err := os.Stat(l.path("thing", "it")); err != nil || info.Mode().Perm()&0o044 != 0o044 {
-		t.Fatalf("others cannot read it: %v, %v", info.Mode(), err)
+		t.Fatalf("other users cannot read the product: %v, %v", info.Mode(), err)
 	}
 	s.recipe = []string{"2"}
 	if o, err := l.do(t.Context(), s); err != nil || !o.built || content() != "2" {
@@ -62,7 +62,7 @@ func TestStepsAreConsistent(t *testing.T) {
 		}
 		for _, after := range s.after {
 			if !names[after] {
-				t.Errorf("%s is after %s, which is not before it", s.name, after)
+				t.Errorf("%s needs %s, which does not come before it", s.name, after)
 			}
 		}
 		names[s.name], products[s.product] = true, true

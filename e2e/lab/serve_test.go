@@ -21,7 +21,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// smallLab is a cache with a few files in every product, and its lock.
+// smallLab returns a lab whose cache has a few files in every product, and their lock.
 func smallLab(t *testing.T) *lab {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// step builds one product, a folder of the cache. The product is rebuilt when its recipe changes.
+// step builds one product, a folder of the cache. It is rebuilt when its recipe changes.
 type step struct {
 	name    string
-	product string   // folder below the cache; empty: the step decides itself whether to run
-	recipe  []string // everything that determines the product
+	product string   // folder in the cache; if empty, the step decides itself whether to run
+	recipe  []string // everything that the product depends on
 	after   []string // steps whose products it needs
 	make    func(*build, context.Context) error
 }
@@ -39,7 +39,7 @@ type outcome struct {
 	took  time.Duration
 }
 
-// do builds a step's product beside its place and renames it, unless a product of the same recipe is there.
+// do builds the product of a step in a temporary folder and renames it, unless the cache has a product of this recipe.
 func (l *lab) do(ctx context.Context, s step) (outcome, error) {
 	began := time.Now()
 	product := l.path(s.product)
@@ -88,7 +88,7 @@ func (l *lab) do(ctx context.Context, s step) (outcome, error) {
 	return o, nil
 }
 
-// replace moves an older folder to old and puts the finished one in its place.
+// replace moves an older folder to old and renames the finished one to the name of the product.
 func replace(from, to, old string) error {
 	if err := os.Rename(to, old); err != nil && !os.IsNotExist(err) {
 		return err

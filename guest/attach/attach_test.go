@@ -157,7 +157,7 @@ func TestAttachWithoutManager(t *testing.T) {
 }
 
 // The status bar says that the data disk is not mounted, as long as it is not.
-func TestBarTellsOfALostDataDisk(t *testing.T) {
+func TestBarShowsALostDataDisk(t *testing.T) {
 	l := newLogin(t)
 	bar := func() (options string) {
 		l.attach(func() { options = l.run("tmux", "show-options", "-t", "=main:") })
@@ -179,7 +179,7 @@ func TestBarTellsOfALostDataDisk(t *testing.T) {
 
 // For a terminal that the box does not know, tm compiles the entry that the host sends, once. Without an entry, or if
 // it does not compile, tm uses a terminal that the box knows and prints a note.
-func TestTerminalIsTaught(t *testing.T) {
+func TestTerminfoIsInstalled(t *testing.T) {
 	l := newLogin(t)
 	real, err := exec.LookPath("tic")
 	if err != nil {
@@ -216,7 +216,7 @@ func TestTerminalIsTaught(t *testing.T) {
 	}
 	for _, name := range []string{"", "..", "../x/xterm", "/etc/passwd", "x\x00"} {
 		if known(name) {
-			t.Errorf("%q is known", name)
+			t.Errorf("terminal %q counts as known", name)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 		}
 		if name != layout.RecoveryUnit && (!strings.Contains(text[units+name], "Requires="+layout.RecoveryUnit) ||
 			!strings.Contains(text[units+name], "ConditionPathIsMountPoint="+protocol.DataDir)) {
-			t.Errorf("%s may run before the disk is proved", name)
+			t.Errorf("%s may run before the data disk is checked", name)
 		}
 	}
 	for _, unit := range guestfiles.Enabled {
@@ -48,7 +48,7 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 		}
 	}
 	if !strings.Contains(text[guestfiles.SSHD], "AuthorizedKeysFile "+path.Dir(keysFile)+"/%u") {
-		t.Error("sshd looks for keys elsewhere than where they are put")
+		t.Error("sshd reads its keys from another path than the bootstrap writes")
 	}
 	if !strings.Contains(text[units+swapUnit], "What="+swapFile+"\n") {
 		t.Error("the swap unit names another file than the bootstrap makes")

@@ -9,8 +9,8 @@ import (
 	"hermes-box/guest/layout"
 )
 
-// Codex's TUI must not start its daemon, which copies Codex onto the data disk and updates it there: not in a new home, and
-// not in one whose config.toml was written by somebody else and says nothing about it. That file is the user's and stays.
+// Codex's TUI must not start its daemon, which copies Codex onto the data disk and updates it there. This holds in a
+// new home, and in one whose config.toml does not mention the daemon. That file belongs to the user and stays as it is.
 func TestCodexStartsNoDaemon(t *testing.T) {
 	for name, own := range map[string]string{
 		"no file":             "",

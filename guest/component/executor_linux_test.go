@@ -13,13 +13,13 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// answers are the answers of an Executor.
+// answers says how an Executor answers.
 type answers struct {
 	health, mcp int // status codes; 0: it does not listen
 	body        string
 }
 
-// listen serves the answers on loopback and returns the port. The MCP endpoint refuses another token than its own.
+// listen serves the answers on loopback and returns the port. The MCP endpoint refuses wrong tokens.
 func (a answers) listen(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

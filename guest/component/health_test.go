@@ -84,7 +84,7 @@ func TestLoggedIn(t *testing.T) {
 	}
 }
 
-// Executor does not start while two files of a killed server are there. Nothing else may be removed.
+// Executor does not start while two files of a killed server exist. They are removed, and nothing else.
 func TestExecutorPrestart(t *testing.T) {
 	env := Env{Tree: durable.Tree{Root: t.TempDir()}}
 	if err := ExecutorPrestart(env.Tree); err != nil {
@@ -102,13 +102,13 @@ func TestExecutorPrestart(t *testing.T) {
 	if len(left) != 1 || filepath.Base(left[0]) != "other" {
 		t.Errorf("left: %v", left)
 	}
-	// A link that leads out of the directory is not followed.
+	// A symlink out of the directory is not followed.
 	put(t, env, "/elsewhere/startup.lock", "x")
 	if err := errors.Join(os.RemoveAll(env.Path(layout.ExecutorData, "server-control")), os.Symlink("../../elsewhere", env.Path(layout.ExecutorData, "server-control"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := ExecutorPrestart(env.Tree); err == nil {
-		t.Error("it went through the link")
+		t.Error("a file behind the symlink was removed")
 	}
 	if _, err := os.Stat(env.Path("/elsewhere/startup.lock")); err != nil {
 		t.Error(err)

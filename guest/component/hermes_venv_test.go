@@ -33,7 +33,7 @@ func TestMoveVenv(t *testing.T) {
 		t.Errorf("pyvenv.cfg is %q", got)
 	}
 	if !isFile(dir, "bin/python") {
-		t.Error("bin/python leads nowhere")
+		t.Error("bin/python is a dangling symlink")
 	}
 	put(t, env, "/other/pyvenv.cfg", "home = /usr/bin\n")
 	if err := moveVenv(env.Path("/other")); err != nil {

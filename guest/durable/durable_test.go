@@ -66,12 +66,12 @@ func TestSymlinkIsAtomic(t *testing.T) {
 	}
 }
 
-// owner records who gets which path.
+// owner records the paths that are given to the user.
 type owner map[string]int
 
 func (o owner) Chown(path string, uid, _ int) error { o[path] = uid; return nil }
 
-// Seed and Replace write for the user of a directory, and follow no link out of it.
+// Seed and Replace write files for the owner of a directory, and follow no symlink out of it.
 func TestFilesOfAUser(t *testing.T) {
 	tree, given := Tree{Root: t.TempDir()}, owner{}
 	dir := Dir{Path: "/home", UID: 1000, Mode: 0o700}

@@ -10,7 +10,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Locked sees a holder of the lock, and takes no other caller of Locked for one.
+// Locked reports whether the lock is held. Other callers of Locked do not count.
 func TestLocked(t *testing.T) {
 	tree := Tree{Root: t.TempDir()}
 	const file = "/var/lib/mutex"
@@ -42,7 +42,7 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TryLock does not wait for a holder, and Lock ends with its context.
+// TryLock does not wait for the holder. Lock waits until its context ends.
 func TestLockIsHeld(t *testing.T) {
 	tree := Tree{Root: t.TempDir()}
 	unlock, err := tree.Lock(t.Context(), "/mutex")

@@ -64,7 +64,7 @@ func TestSetServer(t *testing.T) {
 	}
 }
 
-// Keys that somebody has added to the entry stay.
+// Keys that the user has added to the entry stay.
 func TestSetServerKeepsKeys(t *testing.T) {
 	text := "mcp_servers:\n  executor:\n    timeout: 600 # slow\n    headers: {X-Mine: a}\n    tools: {exclude: [x], prompts: false}\n"
 	got, err := setServer([]byte(text), "executor", wanted)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An image with a wrong digest is removed by its tag: a running release may have the same image id.
+// An image with a wrong digest is removed by its tag, since a running release may have the same image ID.
 func TestLoadImageOfAnotherDigest(t *testing.T) {
 	dir := t.TempDir()
 	script := `#!/bin/sh

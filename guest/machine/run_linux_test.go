@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// When a command is killed, so are its children.
+// When a command is killed, its children are killed too.
 func TestRunEnds(t *testing.T) {
 	for name, c := range map[string]Cmd{
 		"time is up":        {Timeout: 300 * time.Millisecond},

@@ -28,6 +28,6 @@ func TestUnitProperties(t *testing.T) {
 	u.set("ActiveEnterTimestamp", uint64(0))
 	u.set("NRestarts", "not a number")
 	if u.set("Job", []any{uint32(0), dbus.ObjectPath("/")}); u.Queued {
-		t.Error("no job is a job")
+		t.Error("a unit without a job counts as one with a job")
 	}
 }

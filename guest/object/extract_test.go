@@ -17,7 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// extractInto unpacks into a directory, and fails if anything outside of that directory was changed.
+// extractInto unpacks into a directory, and fails the test if anything outside that directory was changed.
 func extractInto(t testing.TB, data []byte, strip int) (dir string, err error) {
 	t.Helper()
 	top := t.TempDir()
@@ -120,7 +120,7 @@ func TestExtract(t *testing.T) {
 			// An archive whose end is missing is refused, even if only its checksum is missing.
 			for _, cut := range []int{1, 5, len(data) / 2} {
 				if _, err := extractInto(t, data[:len(data)-cut], 1); err == nil {
-					t.Errorf("%d bytes cut off and not noticed", cut)
+					t.Errorf("an archive without its last %d bytes is accepted", cut)
 				}
 			}
 		})

@@ -77,7 +77,7 @@ func (h *host) exec(args ...string) {
 	h.ask(protocol.VerbExec, c)
 }
 
-// end reads to the last frame and returns it, and what came on the two streams.
+// end reads up to the last frame. It returns that frame and the contents of the two streams.
 func (h *host) end() (kind frame.Kind, payload []byte, stdout, stderr string) {
 	h.t.Helper()
 	var out, diag bytes.Buffer
@@ -152,7 +152,7 @@ func TestChannelAnswersVerbs(t *testing.T) {
 	}
 }
 
-// A host that goes away before it has asked for something has nothing run.
+// If the host disconnects before its request is complete, nothing is run.
 func TestChannelWithoutRequest(t *testing.T) {
 	h := open(t)
 	h.hangUp()
@@ -166,8 +166,8 @@ func TestChannelWithoutRequest(t *testing.T) {
 	}
 }
 
-// When the host is gone the command ends, and with it what it has started, also what minds no hang-up and what a shell
-// with job control put into a process group of its own.
+// When the host disconnects, the command and the processes that it started end, also those that ignore a hang-up and
+// those that a shell with job control put into process groups of their own.
 func TestChannelEndsTheCommandWithTheHost(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("NOT CHECKED: it looks into /proc")

@@ -88,7 +88,7 @@ func TestHello(t *testing.T) {
 	}
 }
 
-func TestCallsThatAreNone(t *testing.T) {
+func TestInvalidCalls(t *testing.T) {
 	for _, args := range [][]string{{}, {"format"}, {"status", "now"}, {"--help"}} {
 		if status, stdout, stderr := call(t, nil, "", args...); status != 2 || stdout != "" || stderr == "" {
 			t.Errorf("%q: %d %q %q", args, status, stdout, stderr)
@@ -182,7 +182,7 @@ func TestProtocolError(t *testing.T) {
 	}
 }
 
-// A verb ends when the reader of its answer is gone, even if it has nothing to write.
+// A verb ends when the reader of its answer has closed, even if the verb has nothing to write.
 func TestUntilClosed(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -195,7 +195,7 @@ func TestUntilClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ctx.Err() != nil {
-		t.Fatal("ended with the reader still there")
+		t.Fatal("the verb ended before its reader closed")
 	}
 	r.Close()
 	<-ctx.Done()

@@ -12,7 +12,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// BenchmarkPlain is the measure: bytes from loopback through sha256 into a synced file, and nothing else.
+// BenchmarkPlain is what the others are compared with: bytes from loopback through sha256 into a synced file.
 func BenchmarkPlain(b *testing.B) {
 	srv, size := benchServer(b)
 	path := filepath.Join(b.TempDir(), "out")

@@ -1,9 +1,9 @@
 // Package artifact is the content-addressed cache of everything that goes into a box. An object is identified by its
 // digest alone, wherever it came from.
 //
-// Objects are stored at <dir>/sha256/<hex> and <dir>/sha512/<hex>, once they are complete, verified and synced. Unfinished
-// downloads are in <dir>/partial, each locked by the process that works on it. A cache directory can serve as a mirror
-// of another cache.
+// Objects are stored at <dir>/sha256/<hex> and <dir>/sha512/<hex>, once they are complete, verified and synced.
+// Unfinished downloads are in <dir>/partial, each locked by the process that works on it. A cache directory can serve
+// as a mirror of another cache.
 package artifact
 
 import (
@@ -78,8 +78,8 @@ func Open(dir string, opts Options) (*Cache, error) {
 // path is where an object is stored.
 func (c *Cache) path(d lock.Digest) string { return filepath.Join(c.dir, d.Algo, d.Hex) }
 
-// Has reports whether an artifact is in the cache; for an image, the manifest and every blob. It compares sizes only; Open
-// and WriteTar verify.
+// Has reports whether an artifact is in the cache; for an image, the manifest and every blob. It compares sizes only;
+// Open and WriteTar verify.
 func (c *Cache) Has(a lock.Artifact) bool {
 	if a.IsImage() {
 		parts, err := c.Image(a.Digest)
@@ -125,8 +125,8 @@ func unique(artifacts []lock.Artifact) []lock.Artifact {
 	return list
 }
 
-// Open verifies an object in full and returns the open file, at its start; its Name is the path of the object.
-// A corrupt object is moved aside, so that the next Fetch downloads it again, and reported as integrity_failed. A missing
+// Open verifies an object in full and returns the open file, at its start; its Name is the path of the object. A
+// corrupt object is moved aside, so that the next Fetch downloads it again, and reported as integrity_failed. A missing
 // one is not_found.
 func (c *Cache) Open(ctx context.Context, digest string) (*os.File, error) {
 	d, f, err := c.open(digest)

@@ -23,7 +23,7 @@ import (
 
 var discard = log.New(io.Discard, "", 0)
 
-// stored puts data into a cache as Fetch does, and then changes the file on disk as a failing disk does.
+// stored puts data into a cache as Fetch does, and then changes the file on disk, as a failing disk would.
 func stored(t *testing.T, c *Cache, data []byte, change func(path string)) lock.Artifact {
 	t.Helper()
 	from := filepath.Join(t.TempDir(), "from")
@@ -44,12 +44,12 @@ func flip(t *testing.T, at int) func(string) {
 			t.Fatal(err)
 		}
 		data[at] ^= 1
-		os.Remove(path) // it is read-only
+		os.Remove(path) // the file is read-only
 		write(t, path, data)
 	}
 }
 
-func TestCorruptObjectIsFoundAndFetchedAnew(t *testing.T) {
+func TestCorruptObjectIsFetchedAgain(t *testing.T) {
 	data := content(1, 2<<20)
 	for name, change := range map[string]func(string){
 		"first byte": flip(t, 0),
@@ -66,7 +66,7 @@ func TestCorruptObjectIsFoundAndFetchedAnew(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			if c.Has(a) {
-				t.Error("it is still here")
+				t.Error("the corrupt object is still in the cache")
 			}
 			if got := files(t, c.dir); len(got) != 1 || got[0] != partialName(a)+".corrupt" {
 				t.Errorf("files %q", got)
@@ -83,7 +83,7 @@ func TestCorruptObjectIsFoundAndFetchedAnew(t *testing.T) {
 	}
 }
 
-// Fetch itself notices objects that are damaged, all of them, without being told.
+// Fetch finds and replaces all damaged objects by itself.
 func TestFetchReplacesDamagedObjects(t *testing.T) {
 	c := newCache(t, Options{})
 	first, second := content(1, 1<<20), content(2, 1<<20)
@@ -126,7 +126,7 @@ func TestOpenIsAtTheBeginning(t *testing.T) {
 	}
 }
 
-// A full disk is a real one: a file system of one megabyte.
+// A full disk fails the fetch. The disk is a real file system of one megabyte.
 func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "small")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -147,7 +147,7 @@ func TestFullDisk(t *testing.T) {
 	fails(t, c, artifactOf("thing", srv.URL, data), fault.ExternalFailed, []string{"no space left in the artifact cache " + dir})
 }
 
-// The same where nothing can be mounted: the partial file is one that takes nothing.
+// The same without mounting: the partial file is /dev/full.
 func TestWriteFault(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	if err != nil {
@@ -165,7 +165,7 @@ func TestWriteFault(t *testing.T) {
 	}
 }
 
-// One object asked for by several at once, in one process, is fetched once.
+// An object that several goroutines fetch at the same time is downloaded once.
 func TestSameObjectAtOnce(t *testing.T) {
 	data := content(1, 3<<20)
 	var asked atomic.Int32
@@ -189,15 +189,15 @@ func TestSameObjectAtOnce(t *testing.T) {
 	wg.Wait()
 	holds(t, c, a, data)
 	if asked.Load() != 1 {
-		t.Errorf("asked %d times", asked.Load())
+		t.Errorf("the server was asked %d times, want once", asked.Load())
 	}
 	if got := files(t, c.dir); len(got) != 1 {
 		t.Errorf("files %q", got)
 	}
 }
 
-// Whoever gets the lock holds the file that the name means, though others remove it all the time.
-func TestLockOfAFileThatKeepsGoing(t *testing.T) {
+// A process that gets the lock holds the file that has the name, although others remove that file again and again.
+func TestLockOfARemovedFile(t *testing.T) {
 	c := newCache(t, Options{})
 	d, _ := lock.ParseDigest(sha256Of(nil))
 	var holders, rounds atomic.Int32
@@ -211,7 +211,7 @@ func TestLockOfAFileThatKeepsGoing(t *testing.T) {
 					return
 				}
 				if holders.Add(1) != 1 || !p.named() {
-					t.Error("two hold the lock, or one that is of no use")
+					t.Error("two hold the lock, or the lock is on a file without the name")
 				}
 				holders.Add(-1)
 				p.remove()
@@ -225,7 +225,7 @@ func TestLockOfAFileThatKeepsGoing(t *testing.T) {
 	}
 }
 
-// An object that was replaced by a good one while a reader found the old one corrupt stays.
+// If a good object replaces a corrupt one while a reader still has the corrupt one open, the good one stays.
 func TestOnlyTheFileThatWasReadIsMoved(t *testing.T) {
 	data := content(1, 1000)
 	c := newCache(t, Options{})

@@ -17,8 +17,8 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// tries is how often one source is asked before its failure counts. A transfer that got at least a step further than any
-// before it does not count as a try.
+// tries is how often one source is asked before its failure counts. A transfer that got at least a step further than
+// any before it does not count as a try.
 const tries = 4
 
 // Fetch downloads every artifact that is missing or corrupt, several at once, mirrors first. It returns when all are in
@@ -92,9 +92,9 @@ func (c *Cache) get(ctx context.Context, o *object) error {
 	return nil
 }
 
-// alreadyHere reports whether the object is in the cache; it is verified in full. A corrupt one is moved aside, so that it
-// is downloaded again at once. One with the right digest and another size than wanted means that the size in the lock is
-// wrong.
+// alreadyHere reports whether the object is in the cache; it is verified in full. A corrupt one is moved aside, so that
+// it is downloaded again at once. One with the right digest and another size than wanted means that the size in the
+// lock is wrong.
 func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 	size := c.sizeOf(o.digest.String())
 	if size < 0 {

@@ -66,7 +66,7 @@ func TestFetchOverHTTPAndFile(t *testing.T) {
 		t.Errorf("missing %v, %d bytes", missing, bytes)
 	}
 
-	// All of it is here now: nobody is asked again.
+	// All objects are in the cache now, so no server is asked again.
 	srv.Close()
 	fetch(t, c, all...)
 }
@@ -117,7 +117,7 @@ func TestBrokenMirrorIsPassedOver(t *testing.T) {
 			holds(t, c, a, data)
 		})
 	}
-	// With no source left, what was wrong with the mirror is part of the answer.
+	// If no source is left, the error also says what was wrong with the mirror.
 	bad := httptest.NewServer(serve(content(2, len(data)), ""))
 	defer bad.Close()
 	a.URL = "file:///nowhere/thing"
@@ -140,7 +140,7 @@ func TestParallel(t *testing.T) {
 			k := now.Add(1)
 			defer now.Add(-1)
 			most.Store(max(most.Load(), k))
-			if k == limit { // so many at once, as wanted; now let more come, if more do
+			if k == limit { // the limit is reached; give further ones time to come
 				time.AfterFunc(200*time.Millisecond, func() { once.Do(func() { close(gate) }) })
 			}
 			<-gate
@@ -181,7 +181,7 @@ func TestOneFailureEndsTheOthers(t *testing.T) {
 	}
 }
 
-func TestCancelKeepsWhatCameAndGoesOn(t *testing.T) {
+func TestCanceledFetchIsContinued(t *testing.T) {
 	data := content(1, 2<<20)
 	arrived := make(chan struct{})
 	var ranges []string
@@ -213,7 +213,7 @@ func TestCancelKeepsWhatCameAndGoesOn(t *testing.T) {
 	if got := files(t, c.dir); len(got) != 1 || got[0] != partialName(a) {
 		t.Fatalf("left behind %q", got)
 	}
-	again := cacheAt(t, c.dir, Options{}) // as another process would
+	again := cacheAt(t, c.dir, Options{}) // like another process
 	fetch(t, again, a)
 	holds(t, again, a, data)
 	if len(ranges) != 2 || ranges[1] != fmt.Sprintf("bytes=%d-", 1<<20) {

@@ -20,7 +20,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// content is n bytes that differ with the seed.
+// content returns n bytes that depend on the seed.
 func content(seed uint64, n int) []byte {
 	b := make([]byte, n)
 	chacha := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
@@ -35,12 +35,12 @@ func sha512Of(b []byte) string {
 	return "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// artifactOf describes data found at url.
+// artifactOf returns the artifact of data at url.
 func artifactOf(name, url string, data []byte) lock.Artifact {
 	return lock.Artifact{Name: name, URL: url, Size: int64(len(data)), Digest: sha256Of(data)}
 }
 
-// newCache opens a cache in a directory of its own that does not wait between tries.
+// newCache opens a cache in a new directory. It does not wait between tries.
 func newCache(t testing.TB, opts Options) *Cache {
 	t.Helper()
 	return cacheAt(t, t.TempDir(), opts)
@@ -56,7 +56,7 @@ func cacheAt(t testing.TB, dir string, opts Options) *Cache {
 	return c
 }
 
-// fetch fetches and must succeed.
+// fetch fetches artifacts. It fails the test if that fails.
 func fetch(t testing.TB, c *Cache, artifacts ...lock.Artifact) {
 	t.Helper()
 	if err := c.Fetch(t.Context(), artifacts, nil); err != nil {
@@ -64,8 +64,8 @@ func fetch(t testing.TB, c *Cache, artifacts ...lock.Artifact) {
 	}
 }
 
-// fails fetches one artifact, which must fail with that code and all of those words, name the artifact and say
-// what to do, and must leave nothing but the files named behind.
+// fails fetches one artifact and returns the error. The fetch must fail with that code, in one line with all those
+// words, the name of the artifact and a hint, and only the files named in left may remain in the cache.
 func fails(t *testing.T, c *Cache, a lock.Artifact, code fault.Code, words []string, left ...string) error {
 	t.Helper()
 	err := c.Fetch(t.Context(), []lock.Artifact{a}, nil)
@@ -116,7 +116,7 @@ func objectName(a lock.Artifact) string {
 	return d.Path()
 }
 
-// holds checks that the cache has exactly that content for an artifact.
+// holds checks that the cache has this content for an artifact.
 func holds(t testing.TB, c *Cache, a lock.Artifact, want []byte) {
 	t.Helper()
 	if !c.Has(a) {
@@ -135,7 +135,7 @@ func holds(t testing.TB, c *Cache, a lock.Artifact, want []byte) {
 	}
 }
 
-// serve answers every request with data, as a server of files does: ranges, tags, lengths.
+// serve answers every request with data, like a file server: with ranges, tags and lengths.
 func serve(data []byte, etag string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if etag != "" {
@@ -145,7 +145,7 @@ func serve(data []byte, etag string) http.HandlerFunc {
 	}
 }
 
-// cutting is serve, but closes the connection after n bytes of the body, whatever the length said.
+// cutting is like serve, but closes the connection after n bytes of the body.
 func cutting(data []byte, n int, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") != "" {

@@ -31,7 +31,7 @@ func TestWrongDigest(t *testing.T) {
 
 func TestWrongLength(t *testing.T) {
 	data := content(1, 5_000)
-	chunked := func(b []byte) http.HandlerFunc { // says no length
+	chunked := func(b []byte) http.HandlerFunc { // without a length
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.(http.Flusher).Flush()
 			w.Write(b)
@@ -52,7 +52,7 @@ func TestWrongLength(t *testing.T) {
 		{"empty", chunked(nil), fault.ExternalFailed, []string{"expected 5000 bytes, found 0"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name == "cut off" { // and never comes back
+			if c.name == "cut off" { // later requests are aborted
 				var n atomic.Int32
 				h := c.h
 				c.h = func(w http.ResponseWriter, r *http.Request) {
@@ -95,11 +95,11 @@ func TestResumeAfterACutWithinOneFetch(t *testing.T) {
 	}
 }
 
-func TestResumeOfWhatIsNotResumable(t *testing.T) {
+func TestResumeThatCannotContinue(t *testing.T) {
 	data := content(1, 3<<20)
 	cut := func(then http.HandlerFunc) http.HandlerFunc { return cutting(data, 1<<20, then) }
 	for name, h := range map[string]http.HandlerFunc{
-		// It changed meanwhile: If-Range makes the server send all of it.
+		// The content has changed: If-Range makes the server send all of it.
 		"changed": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("ETag", `"v1"`)
 			cutting(content(2, len(data)), 1<<20, serve(data, `"v2"`))(w, r)
@@ -128,7 +128,7 @@ func TestResumeOfWhatIsNotResumable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int32
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if n.Add(1) > 2 { // the third time it is a good server
+				if n.Add(1) > 2 { // from the third request on the server is good
 					serve(data, "")(w, r)
 					return
 				}
@@ -153,10 +153,10 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-// What an earlier run left may be anything: a torn write after a power cut, another disk's idea of the file.
+// A partial file may hold anything, for example after a power cut. The fetch still succeeds.
 func TestLeftovers(t *testing.T) {
 	data := content(1, 2<<20)
-	for name, left := range map[string][]byte{
+	for name, partial := range map[string][]byte{
 		"nothing":        {},
 		"right half":     data[:1<<20],
 		"all":            data,
@@ -174,7 +174,7 @@ func TestLeftovers(t *testing.T) {
 			defer srv.Close()
 			a := artifactOf("thing", srv.URL, data)
 			c := newCache(t, Options{})
-			write(t, filepath.Join(c.dir, partialName(a)), left)
+			write(t, filepath.Join(c.dir, partialName(a)), partial)
 			fetch(t, c, a)
 			holds(t, c, a, data)
 			if got := files(t, c.dir); len(got) != 1 {
@@ -184,7 +184,7 @@ func TestLeftovers(t *testing.T) {
 			write(t, from, data)
 			b := artifactOf("thing", "file://"+from, data)
 			local := newCache(t, Options{})
-			write(t, filepath.Join(local.dir, partialName(b)), left)
+			write(t, filepath.Join(local.dir, partialName(b)), partial)
 			fetch(t, local, b)
 			holds(t, local, b, data)
 			if want := map[string]int32{"all": 0, "one bit is off": 2, "zeroes": 2}[name]; want != 0 && asked.Load() != want {
@@ -230,7 +230,7 @@ func TestServerErrorThatPasses(t *testing.T) {
 	holds(t, c, a, data)
 }
 
-// A slow line that keeps breaking gets there, as long as each try brings something.
+// A connection that breaks again and again delivers the object, as long as each try brings some bytes.
 func TestManyCutsWithProgress(t *testing.T) {
 	data := content(1, 10*step)
 	var asked atomic.Int32
@@ -254,7 +254,7 @@ func TestManyCutsWithProgress(t *testing.T) {
 	fetch(t, c, a)
 	holds(t, c, a, data)
 	if asked.Load() <= tries {
-		t.Errorf("asked %d times only: nothing was cut", asked.Load())
+		t.Errorf("the server was asked only %d times: no connection was cut", asked.Load())
 	}
 }
 
@@ -286,8 +286,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// A transfer may take far longer than a stall, as long as something arrives.
-func TestSlowIsNoStall(t *testing.T) {
+// A transfer may take longer than the stall limit, as long as bytes arrive.
+func TestSlowTransferIsNotStalled(t *testing.T) {
 	data := content(1, 10)
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -323,7 +323,7 @@ func TestRedirects(t *testing.T) {
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the query is in %v", err)
 	}
-	// Through a plain one in the middle it is still a way down.
+	// A redirect through http to https is refused too.
 	middle := httptest.NewTLSServer(to(down.URL))
 	defer middle.Close()
 	fails(t, newCache(t, opts), artifactOf("thing", middle.URL, data), fault.ExternalFailed, []string{middle.URL, "plain http"})
@@ -352,7 +352,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	fails(t, newCache(t, Options{}), artifactOf("thing", srv.URL, content(1, 10)), fault.ExternalFailed, []string{srv.URL, "certificate"})
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestServerDoesNotListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -366,7 +366,7 @@ func TestNobodyThere(t *testing.T) {
 	if hint := fault.HintOf(err); !strings.Contains(hint, "make box") {
 		t.Errorf("hint: %s", hint)
 	}
-	// Where another machine does not answer, that is no advice.
+	// For another machine this hint would be wrong.
 	for host, loopback := range map[string]bool{"127.0.0.1:1": true, "127.9.9.9": true, "[::1]:80": true, "localhost": true,
 		"192.0.2.1:80": false, "example.org": false, "localhost.example.org": false} {
 		if got := isLoopback(&httpSource{url: &url.URL{Scheme: "http", Host: host}}); got != loopback {
@@ -374,7 +374,7 @@ func TestNobodyThere(t *testing.T) {
 		}
 	}
 	if isLoopback(&fileSource{"/x"}) {
-		t.Error("a file is a server")
+		t.Error("a file counts as a server")
 	}
 }
 
@@ -384,7 +384,7 @@ func TestSchemes(t *testing.T) {
 	}
 }
 
-// A file that is compressed for the way would not have the digest of the file.
+// The client asks for no content encoding, since compressed bytes would not have the digest of the file.
 func TestContentEncodingIsNotAskedFor(t *testing.T) {
 	data := content(1, 1000)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -47,7 +47,7 @@ func newHub(t *testing.T) *hub {
 
 func (h *hub) host() string { return strings.TrimPrefix(h.URL, "http://") }
 
-// push makes the image be in the registry, and describes it as a lock does.
+// push puts an image into the registry and returns its artifact.
 func (h *hub) push(t *testing.T, img v1.Image) lock.Artifact {
 	t.Helper()
 	digest, err := img.Digest()
@@ -65,7 +65,7 @@ func (h *hub) push(t *testing.T, img v1.Image) lock.Artifact {
 	if err != nil {
 		t.Fatal(err)
 	}
-	size, err := img.Size() // of the manifest
+	size, err := img.Size() // the size of the manifest
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +89,11 @@ func randomImage(t *testing.T) v1.Image {
 	return img
 }
 
-// holdsImage checks that every part of the image is an object of the cache.
+// holdsImage checks that every part of the image is in the cache, and returns its blobs.
 func holdsImage(t *testing.T, c *Cache, a lock.Artifact, img v1.Image) []Blob {
 	t.Helper()
 	if !c.Has(a) {
-		t.Error("it is not here")
+		t.Error("the image is not in the cache")
 	}
 	blobs, err := c.Image(a.Digest)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestImage(t *testing.T) {
 			a := h.push(t, img)
 			c := newCache(t, Options{})
 			if c.Has(a) {
-				t.Error("it is here already")
+				t.Error("the image is in the cache before the fetch")
 			}
 			if missing, bytes := c.Missing([]lock.Artifact{a}); len(missing) != 1 || bytes != a.Size {
 				t.Errorf("missing %v, %d", missing, bytes)
@@ -159,7 +159,7 @@ func TestImageWithTheSameLayerTwice(t *testing.T) {
 	}
 }
 
-// A cache is a mirror of another: the image comes from it without a word to the registry.
+// A cache can be the mirror of another: the image is fetched from it without a request to the registry.
 func TestImageFromAMirror(t *testing.T) {
 	h := newHub(t)
 	img := randomImage(t)
@@ -184,7 +184,7 @@ func TestImageWithAPartGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Has(a) {
-			t.Errorf("%s: it seems to be here", b.Digest)
+			t.Errorf("the image counts as cached without %s", b.Digest)
 		}
 		if missing, bytes := c.Missing([]lock.Artifact{a}); len(missing) != 1 || bytes == 0 {
 			t.Errorf("%s: missing %v, %d", b.Digest, missing, bytes)
@@ -276,7 +276,7 @@ func TestImageRefusals(t *testing.T) {
 				}
 			}
 			if cache.Has(a) {
-				t.Error("it is here")
+				t.Error("the refused image is in the cache")
 			}
 			h.front.Store(nil)
 			fetch(t, cache, a)
@@ -312,8 +312,8 @@ func TestIndexIsNoImage(t *testing.T) {
 	}
 }
 
-// Registries hand blobs out through another host, want a token even of strangers, and cut off as any server does.
-func TestRegistryAsTheyAre(t *testing.T) {
+// Registries redirect blobs to another host, require a token also for anonymous access, and cut connections.
+func TestRegistryWithTokensAndRedirects(t *testing.T) {
 	h := newHub(t)
 	img := randomImage(t)
 	a := h.push(t, img)

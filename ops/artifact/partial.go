@@ -30,8 +30,8 @@ type partial struct {
 // lockWait is the time between two tries to lock.
 const lockWait = 50 * time.Millisecond
 
-// lockPartial waits for the lock of an object's partial file. It returns nil if the object is in the cache by then, unless
-// even is set.
+// lockPartial waits for the lock of an object's partial file. It returns nil if the object is in the cache by then,
+// unless even is set.
 func (c *Cache) lockPartial(ctx context.Context, d lock.Digest, even bool) (*partial, error) {
 	for ctx.Err() == nil {
 		f, err := os.OpenFile(c.partialPath(d), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)

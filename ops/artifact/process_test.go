@@ -17,13 +17,13 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// job is what a second process is to fetch.
+// job tells another process what to fetch.
 type job struct {
 	Dir       string
 	Artifacts []lock.Artifact
 }
 
-// TestMain is also the main of the processes that the tests here start.
+// TestMain runs the tests, or one job in a process that a test has started.
 func TestMain(m *testing.M) {
 	text := os.Getenv("ARTIFACT_TEST_JOB")
 	if text == "" {
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// start starts a process that fetches, and returns once it has begun.
+// start starts a process that fetches, and returns when it has begun.
 func start(t *testing.T, env []string, dir string, artifacts ...lock.Artifact) *exec.Cmd {
 	t.Helper()
 	text, _ := json.Marshal(job{dir, artifacts})
@@ -108,7 +108,7 @@ func TestTwoProcessesFetchTheSame(t *testing.T) {
 	}
 }
 
-// One process is killed in the middle of a transfer; the other, which waits for it, goes on where it was.
+// If a process is killed during a transfer, another one that waits for it continues the transfer.
 func TestProcessKilledWhileAnotherWaits(t *testing.T) {
 	data := content(1, 4<<20)
 	const half = 2 << 20
@@ -144,7 +144,7 @@ func TestProcessKilledWhileAnotherWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := one.Wait(); err == nil {
-		t.Fatal("the kill came too late")
+		t.Fatal("the process had ended before it was killed")
 	}
 	if err := two.Wait(); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,8 @@ package artifact
 
 import "sync"
 
-// Progress says how far one artifact is, and all of them together, in bytes. Done decreases when a transfer starts over.
+// Progress says how far one artifact is, and all of them together, in bytes. Done decreases when a transfer starts
+// over.
 type Progress struct {
 	Name     string
 	Done     int64

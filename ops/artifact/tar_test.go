@@ -15,7 +15,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// untar reads a stream as the guest does: it gives what arrived whole, and the error that ended it.
+// untar reads a stream as the guest does. It returns the complete objects, their order, and the error that ended it.
 func untar(r io.Reader) (map[string][]byte, []string, error) {
 	whole, order := map[string][]byte{}, []string{}
 	t := tar.NewReader(r)
@@ -39,7 +39,7 @@ func untar(r io.Reader) (map[string][]byte, []string, error) {
 	}
 }
 
-// filled is a cache with three objects: of one byte, of just one buffer, and longer, one of them known by sha512.
+// filled returns a cache with three objects: of one byte, of one buffer, and longer. One has a sha512 digest.
 func filled(t testing.TB) (*Cache, []lock.Artifact, map[string][]byte) {
 	t.Helper()
 	c := newCache(t, Options{})
@@ -102,7 +102,7 @@ func TestWriteTarOfNothing(t *testing.T) {
 	}
 }
 
-// Wherever the damage is, the object never arrives whole, and what came before it does.
+// A damaged object never arrives complete, wherever the damage is. The objects before it do.
 func TestWriteTarOfACorruptObject(t *testing.T) {
 	for i := range 3 {
 		for _, where := range []string{"first", "last", "shorter"} {
@@ -127,16 +127,16 @@ func TestWriteTarOfACorruptObject(t *testing.T) {
 			}
 			whole, _, err := untar(&b)
 			if err == nil && a.Size > bufferSize { // of a small one not even the header is sent
-				t.Errorf("object %d, %s: the stream came to a good end", i, where)
+				t.Errorf("object %d, %s: the stream ended without an error", i, where)
 			}
 			if _, arrived := whole[objectName(a)]; arrived {
-				t.Errorf("object %d, %s: it arrived whole", i, where)
+				t.Errorf("object %d, %s: the damaged object arrived complete", i, where)
 			}
 			if len(whole) != i {
-				t.Errorf("object %d, %s: %d arrived", i, where, len(whole))
+				t.Errorf("object %d, %s: %d objects arrived", i, where, len(whole))
 			}
 			if c.Has(a) {
-				t.Errorf("object %d, %s: it is still here", i, where)
+				t.Errorf("object %d, %s: the damaged object is still in the cache", i, where)
 			}
 			fetch(t, c, a)
 			if err := c.WriteTar(t.Context(), io.Discard, digests, nil); err != nil {
@@ -149,7 +149,7 @@ func TestWriteTarOfACorruptObject(t *testing.T) {
 func TestWriteTarFailures(t *testing.T) {
 	c, list, _ := filled(t)
 	digests := []string{list[2].Digest, list[1].Digest}
-	// What is missing is told before a byte is sent.
+	// Missing objects are reported before any byte is sent.
 	var b bytes.Buffer
 	err := c.WriteTar(t.Context(), &b, append(digests, sha256Of([]byte("nobody has this"))), nil)
 	if fault.CodeOf(err) != fault.NotFound || b.Len() != 0 {
@@ -163,7 +163,7 @@ func TestWriteTarFailures(t *testing.T) {
 	if fault.CodeOf(err) != fault.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// The receiver's own failure passes through, for the caller to tell.
+	// The receiver's own error is returned as it is.
 	r, w := io.Pipe()
 	broken := errors.New("guest went away")
 	r.CloseWithError(broken)
@@ -171,6 +171,6 @@ func TestWriteTarFailures(t *testing.T) {
 		t.Errorf("receiver gone: %v", err)
 	}
 	if !c.Has(list[2]) || !c.Has(list[1]) {
-		t.Error("good objects were moved")
+		t.Error("good objects were moved aside")
 	}
 }

@@ -57,8 +57,8 @@ type Backup struct {
 	Keep int
 }
 
-// Locate finds the config file: flag if it is not empty, else HERMES_BOX_CONFIG, else ./hermes-box.yaml. If there is none,
-// the error is invalid_input, with a hint that makes one.
+// Locate finds the config file: flag if it is not empty, else HERMES_BOX_CONFIG, else ./hermes-box.yaml. If there is
+// none, the error is invalid_input, with a hint that makes one.
 func Locate(flag string) (string, error) {
 	path, from := flag, "--config"
 	if path == "" {

@@ -110,7 +110,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestEveryProblemIsTold(t *testing.T) {
+func TestEveryProblemIsReported(t *testing.T) {
 	_, err := Parse("f", []byte("schema: 3\nname: X\nvm: {memory: 8GB}\nports: {executor: 1}\n"))
 	for _, want := range []string{"f:1: schema", "f:2: name", "f:3: vm.memory", "f:4: ports.executor"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -119,11 +119,11 @@ func TestEveryProblemIsTold(t *testing.T) {
 	}
 }
 
-// least is the smallest config of a box of that name.
+// least returns the smallest config of a box with this name.
 func least(name string) []byte { return []byte("schema: 1\nname: " + name + "\n") }
 
-// Lima takes each name that a config may have: "a-" and "a--b" once passed here and failed there, after directories had
-// been made. Lima's rule for names is that of containerd's identifiers.
+// Lima accepts every name that a config may have. Its rule for names is that of containerd's identifiers, which refuses
+// "a-" and "a--b".
 func TestLimaTakesEachName(t *testing.T) {
 	lima := regexp.MustCompile(`^[A-Za-z0-9]+(?:[._-](?:[A-Za-z0-9]+))*$`)
 	var names []string
@@ -153,7 +153,7 @@ func TestLimaTakesEachName(t *testing.T) {
 	}
 }
 
-// A file that is far too large is told so.
+// A file that is too large is refused, and the hint asks whether it is the right one.
 func TestTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.yaml")
 	if err := os.WriteFile(path, append(least("main"), bytes.Repeat([]byte("# x\n"), limit/4)...), 0o600); err != nil {
@@ -206,7 +206,7 @@ func TestLocate(t *testing.T) {
 	write(FileName)
 	found("", FileName)
 	t.Setenv(EnvPath, "env.yaml")
-	refused("", "no config file env.yaml (from HERMES_BOX_CONFIG)") // never falls through to another one
+	refused("", "no config file env.yaml (from HERMES_BOX_CONFIG)") // does not fall back to another file
 	write("env.yaml")
 	found("", "env.yaml")
 	refused("flag.yaml", "no config file flag.yaml (from --config)")
@@ -220,7 +220,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// The hint can be typed as it is, and what it makes is accepted.
+// The hint is a command that works as it is, and makes a valid config.
 func TestHintMakesAConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "it's a box.yaml")
 	_, err := Locate(path)
@@ -235,7 +235,7 @@ func TestHintMakesAConfig(t *testing.T) {
 	}
 }
 
-func TestLoadKnowsItsPlace(t *testing.T) {
+func TestLoadSetsPathAndDir(t *testing.T) {
 	real, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestLoadKnowsItsPlace(t *testing.T) {
 	}
 }
 
-// What is no file is told at once, with a hint that is of use.
+// Something other than a regular file is refused at once, with a useful hint.
 func TestOnlyAFileIsAConfig(t *testing.T) {
 	dir := t.TempDir()
 	for name, put := range map[string]func(path string) error{

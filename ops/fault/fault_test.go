@@ -21,7 +21,7 @@ func TestHintAndDetailsAreFoundBelow(t *testing.T) {
 		}
 	}
 	if HintOf(nil) != "" || HintOf(io.EOF) != "" || DetailsOf(io.EOF) != nil {
-		t.Error("a hint out of nothing")
+		t.Error("an error without a hint has one")
 	}
 }
 
@@ -29,7 +29,7 @@ func TestCodeOf(t *testing.T) {
 	inner := New(Busy, "inner")
 	for want, err := range map[Code]error{
 		Busy:            fmt.Errorf("outer: %w", inner),
-		HealthFailed:    New(HealthFailed, "outer: %w", inner), // the outermost says what it came to
+		HealthFailed:    New(HealthFailed, "outer: %w", inner), // the outermost code counts
 		ExternalFailed:  io.EOF,
 		IntegrityFailed: errors.Join(io.EOF, New(IntegrityFailed, "x")),
 	} {

@@ -23,7 +23,7 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: summed to %s", d, d.Sum(h))
 		}
 	}
-	// What npm says of Claude Code 2.1.177, by hand.
+	// The digest that npm reports for Claude Code 2.1.177.
 	d, err := ParseDigest("sha512-pbBlT4O36j60k7Zd1aPQlVU1HFFpvFaTTnrsWLAVKdIHK/EcLjVjE/qY8kz9/e62XerK/UhJrZ8GsLaBNQ+6Mw==")
 	if err != nil || !strings.HasPrefix(d.Hex, "a5b0654f83b7ea3eb493b65d") || len(d.Hex) != 128 {
 		t.Errorf("got %+v, %v", d, err)
@@ -32,7 +32,7 @@ func TestDigest(t *testing.T) {
 
 func TestDigestRefusals(t *testing.T) {
 	good := strings.TrimPrefix(sha512Of("x"), "sha512-")
-	spare := good[:85] + string(good[85]+1) + "==" // the same bytes where spare bits are ignored
+	spare := good[:85] + string(good[85]+1) + "==" // decodes to the same bytes if spare bits are ignored
 	for _, s := range []string{
 		"", "sha256:", "sha512-", "sha256:" + strings.Repeat("0", 63), "sha256:" + strings.Repeat("0", 65), "sha256:" + strings.Repeat("g", 64),
 		"sha256:" + strings.Repeat("A", 64), "sha256-" + strings.Repeat("0", 64), "SHA256:" + strings.Repeat("0", 64), " " + sha256Of("x"), sha256Of("x") + "\n",

@@ -9,7 +9,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// A pipe that nobody writes to, or a device without end, is refused and not read.
+// Load refuses a pipe without a writer and an endless device, without reading them.
 func TestLoadReadsRegularFilesOnly(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), FileName)
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

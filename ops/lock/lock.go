@@ -53,8 +53,8 @@ type Component struct {
 	Artifacts []Artifact `yaml:"artifacts"`
 }
 
-// Python is the interpreter for Hermes. If Artifact is empty it is the guest's own python3, which must have that version
-// ("3.13"); otherwise Artifact names one of the component's artifacts.
+// Python is the interpreter for Hermes. If Artifact is empty it is the guest's own python3, which must have that
+// version ("3.13"); otherwise Artifact names one of the component's artifacts.
 type Python struct {
 	Version  string `yaml:"version"`
 	Artifact string `yaml:"artifact,omitempty"`

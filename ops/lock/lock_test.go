@@ -21,7 +21,7 @@ func TestSampleIsCanonical(t *testing.T) {
 	}
 }
 
-// Whatever way a lock is written, there is one canonical text of it.
+// A lock has one canonical text, however it is written.
 func TestCanonicalOfAnotherSpelling(t *testing.T) {
 	other := "# reviewed by hand\n" + strings.NewReplacer(
 		"lima:\n  version: 2.1.3\narch: arm64\n", "arch: \"arm64\"\nlima: {version: '2.1.3'}\n",
@@ -36,7 +36,7 @@ func TestCanonicalOfAnotherSpelling(t *testing.T) {
 	}
 }
 
-// Text that means something else to YAML comes back as the text it was.
+// Text that has a meaning in YAML is quoted, so that Parse returns the same text.
 func TestCanonicalOfHostileText(t *testing.T) {
 	for _, text := range []string{
 		"true", "yes", "null", "~", "- x", "# x", "x # y", "a: b", "a:", ": a", "{", "}", "[]", "'", `"`, `\`, "*a", "&a", "!t", "|", ">-", "%", "@", "`",
@@ -72,7 +72,7 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// cut removes from the first begin up to the end after it.
+// cut removes the text from the first begin up to the next end.
 func cut(s, begin, end string) string {
 	i := strings.Index(s, begin)
 	return s[:i] + s[i+strings.Index(s[i:], end):]
@@ -159,7 +159,7 @@ func refused(t *testing.T, text, want string) {
 	}
 }
 
-// A secret somebody put into a url must not travel on in the error that refuses it.
+// A URL with credentials is refused, and the error does not repeat the secret.
 func TestCredentialsAreRefusedAndNotRepeated(t *testing.T) {
 	text := strings.Replace(sampleText, "https://uv.example.org/", "https://me:hunter2@uv.example.org/", 1)
 	_, err := Parse("f", []byte(text))
@@ -228,7 +228,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Digests and identities are recorded on disk: a change of how they are made must not pass unseen.
+// Digests and identities are recorded on disk, so the way they are made must not change unnoticed.
 func TestRecordedForms(t *testing.T) {
 	if got := sample(t).Digest(); got != sha256Of(sampleText) {
 		t.Errorf("digest %s", got)

@@ -18,8 +18,8 @@ import (
 // FileName is the name of a lock file; it is beside the config.
 const FileName = "hermes-box.lock"
 
-// Load reads and checks a lock. A missing lock is invalid_input, since only reviewed software is installed. Problems in a
-// lock are a *strictyaml.Error that names each place.
+// Load reads and checks a lock. A missing lock is invalid_input, since only reviewed software is installed. Problems in
+// a lock are a *strictyaml.Error that names each place.
 func Load(path string) (*Lock, error) {
 	data, err := store.ReadFile(path, strictyaml.MaxSize)
 	switch {

@@ -54,8 +54,8 @@ func Open(dir string) (Home, error) {
 
 var subdirs = []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"}
 
-// OpenForced is Open for an operation that must work if nothing can be written: no space, no inodes, a read-only directory,
-// or a file in its place. It makes directories writable where it can and ignores errors.
+// OpenForced is Open for an operation that must work if nothing can be written: no space, no inodes, a read-only
+// directory, or a file in its place. It makes directories writable where it can and ignores errors.
 func OpenForced(dir string) Home {
 	_ = os.Chmod(dir, 0o700)
 	for _, sub := range subdirs {
@@ -159,8 +159,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	return SyncDir(dir)
 }
 
-// sweep removes the files that a killed WriteFile left beside this box's files. The box's lock is held, so nobody else
-// writes them now, except the last status, which may be lost.
+// sweep removes the files that a killed WriteFile left beside this box's files. The box's lock is held, so no
+// other process writes them now, except the last status, which may be lost.
 func (h Home) sweep(box string) {
 	dir := filepath.Join(string(h), "boxes")
 	entries, _ := os.ReadDir(dir)

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// Of the try whether the directory can be written nothing stays: not of many at once, and not of one that was killed.
+// Open tries to write to the directory and leaves no file behind, neither with many at once nor after a killed one.
 func TestOpenLeavesNothingOfItsProbe(t *testing.T) {
 	h := open(t)
 	locks := filepath.Join(string(h), "locks")
-	if err := os.WriteFile(filepath.Join(locks, ".writable"), nil, 0o600); err != nil { // by a killed one
+	if err := os.WriteFile(filepath.Join(locks, ".writable"), nil, 0o600); err != nil { // left by a killed process
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
@@ -24,6 +24,6 @@ func TestOpenLeavesNothingOfItsProbe(t *testing.T) {
 	}
 	all.Wait()
 	if left, err := os.ReadDir(locks); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("files left: %v, %v", left, err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// OpLock is the lock for changing a box. The operating system releases it when the process ends; the content of the file
-// only names the holder.
+// OpLock is the lock for changing a box. The operating system releases it when the process ends; the content of the
+// file only names the holder.
 type OpLock struct {
 	f    *flock.Flock
 	path string // of the file that names the holder
@@ -29,8 +29,8 @@ type Holder struct {
 	Started time.Time `json:"started"`
 }
 
-// Lock locks a box for an operation, and waits only a moment. Temporary files of a killed process are removed. If another
-// process holds the lock, the error is busy and names its pid, operation and start.
+// Lock locks a box for an operation, and waits only a moment. Temporary files of a killed process are removed. If
+// another process holds the lock, the error is busy and names its pid, operation and start.
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if !lockable(path) {
@@ -49,8 +49,8 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 }
 
 // LockForced is Lock for an operation that must work if nothing can be written. An existing lock file is locked without
-// naming the holder. If there is none and none can be created, or something else has its name, no other process can hold
-// the lock; then the state directory is locked, so that only one forced operation runs.
+// naming the holder. If there is none and none can be created, or something else has its name, no other process can
+// hold the lock; then the state directory is locked, so that only one forced operation runs.
 func (h Home) LockForced(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if l, err := h.Lock(box, operation); err == nil || fault.CodeOf(err) == fault.Busy {
@@ -106,8 +106,8 @@ func note(path string, who []byte) error {
 // lockWait is longer than Holder holds the lock, so that a status never makes an operation fail.
 const lockWait = 200 * time.Millisecond
 
-// Holder returns the process that is changing the box now; nil if there is none. It waits a moment for a process that has
-// locked and not written its name yet, and for the system to release the lock of a killed process.
+// Holder returns the process that is changing the box now; nil if there is none. It waits a moment for a process that
+// has locked and not written its name yet, and for the system to release the lock of a killed process.
 func (h Home) Holder(box string) *Holder {
 	path := h.lock(box)
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 40) {

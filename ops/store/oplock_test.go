@@ -14,7 +14,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// dead is the pid of a process that has ended.
+// dead returns the pid of a process that has ended.
 func dead(t *testing.T) int {
 	t.Helper()
 	c := exec.Command("true")
@@ -24,8 +24,8 @@ func dead(t *testing.T) int {
 	return c.Process.Pid
 }
 
-// Whoever looks while an operation begins is told who it is, also in the moment between the lock and the note in it, and
-// never the holder before.
+// Holder returns the operation that has the lock, also if it has not yet written its name into the lock, and never the
+// previous holder.
 func TestHolderOfAnOperationThatBegins(t *testing.T) {
 	h := open(t)
 	for name, before := range map[string]string{
@@ -50,7 +50,7 @@ func TestHolderOfAnOperationThatBegins(t *testing.T) {
 	}
 }
 
-// An operation that was killed is not told as under way while the system still takes its lock back.
+// An operation that was killed is not reported as under way, even if the system has not released its lock yet.
 func TestHolderThatWasKilled(t *testing.T) {
 	h := open(t)
 	if err := os.WriteFile(h.lock("main"), fmt.Appendf(nil, `{"pid":%d,"command":"stop","started":"2026-01-01T00:00:00Z"}`, dead(t)), 0o600); err != nil {
@@ -66,8 +66,8 @@ func TestHolderThatWasKilled(t *testing.T) {
 	}
 }
 
-// A forced operation gets the lock where nothing can be written and where something else has the lock's name; two of them
-// are kept apart all the same.
+// A forced operation gets the lock even if nothing can be written or something else has the lock's name. Two of them
+// still exclude each other.
 func TestLockForced(t *testing.T) {
 	for name, spoil := range map[string]func(h Home) error{
 		"nothing":            func(Home) error { return nil },
@@ -99,12 +99,12 @@ func TestLockForced(t *testing.T) {
 			again.Unlock()
 		}
 		if _, err := os.Stat(filepath.Join(string(h), "other")); err == nil {
-			t.Errorf("%s: what it leads to was made", name)
+			t.Errorf("%s: the target of the link was created", name)
 		}
 	}
 }
 
-// A forced operation does not get past one that holds the lock.
+// A forced operation is refused while another one holds the lock.
 func TestLockForcedIsRefusedWhereItIsHeld(t *testing.T) {
 	h := open(t)
 	held, err := h.Lock("main", "start")

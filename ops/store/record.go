@@ -30,8 +30,8 @@ type written struct {
 	WrittenBy string `json:"written_by,omitempty"` // version of the program; empty in files of the first versions
 }
 
-// Record describes one box on this host: the exact names of its Lima VM and disk, and the config directory it belongs to.
-// Nothing outside a record is ever changed.
+// Record describes one box on this host: the exact names of its Lima VM and disk, and the config directory it belongs
+// to. Nothing outside a record is ever changed.
 type Record struct {
 	written
 	Name      string    `json:"name"`
@@ -103,8 +103,8 @@ func (h Home) RemoveRecord(box string) error {
 	return errors.Join(remove(h.seen(box)), remove(h.record(box)))
 }
 
-// Journal is the durable trace of an operation in progress. Made names, in order, what the operation is about to create or
-// has created; recovery removes exactly these.
+// Journal is the durable trace of an operation in progress. Made names, in order, what the operation is about to create
+// or has created; recovery removes exactly these.
 type Journal struct {
 	written
 	Operation string    `json:"operation"`
@@ -172,8 +172,8 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// fromNewer returns the error for a file that a newer version of this program wrote, decoded with the error decodeErr; nil
-// if the file is not one.
+// fromNewer returns the error for a file that a newer version of this program wrote, decoded with the error decodeErr;
+// nil if the file is not one.
 func fromNewer(path string, data []byte, decodeErr error) error {
 	var w written
 	if json.Unmarshal(data, &w) != nil {

@@ -82,7 +82,7 @@ func TestDamagedRecordIsNeverABox(t *testing.T) {
 	}
 }
 
-// A file that a newer version wrote is told as that, with the version: it once passed for damaged.
+// The error for a file of a newer version names that version, instead of calling the file damaged.
 func TestWrittenByANewerVersion(t *testing.T) {
 	h := open(t)
 	read := map[string]func() error{
@@ -113,7 +113,7 @@ func TestWrittenByANewerVersion(t *testing.T) {
 	}
 }
 
-func TestDamagedJournalIsTold(t *testing.T) {
+func TestDamagedJournalIsRefused(t *testing.T) {
 	h := open(t)
 	for _, text := range []string{"", "{", "null", "{}", `{"operation":"create","extra":1}`} {
 		if err := os.WriteFile(h.journal("main"), []byte(text), 0o600); err != nil {
@@ -125,8 +125,9 @@ func TestDamagedJournalIsTold(t *testing.T) {
 	}
 }
 
-// The holder is another process: within one, the operating system's lock would be shared.
-func TestLockTellsTheLoser(t *testing.T) {
+// If another process holds the lock, Lock is refused and names it. The test starts that process, since the operating
+// system's lock does not exclude the process that holds it.
+func TestLockNamesTheHolder(t *testing.T) {
 	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
 		if _, err := Home(dir).Lock("main", "create"); err != nil {
 			t.Fatal(err)
@@ -136,7 +137,7 @@ func TestLockTellsTheLoser(t *testing.T) {
 		os.Exit(0)
 	}
 	h := open(t)
-	c := exec.Command(os.Args[0], "-test.run=^TestLockTellsTheLoser$")
+	c := exec.Command(os.Args[0], "-test.run=^TestLockNamesTheHolder$")
 	c.Env = append(os.Environ(), "STORE_TEST_HOLD="+string(h))
 	hold, err := c.StdinPipe()
 	if err != nil {
@@ -160,7 +161,7 @@ func TestLockTellsTheLoser(t *testing.T) {
 	}
 	_, err = h.Lock("main", "create")
 	if fault.CodeOf(err) != fault.Busy || !strings.Contains(err.Error(), "(create)") || fault.DetailsOf(err)["pid"] != c.Process.Pid {
-		t.Errorf("the loser is told: %v %v", err, fault.DetailsOf(err))
+		t.Errorf("locked twice: %v %v", err, fault.DetailsOf(err))
 	}
 	if other, err := h.Lock("other", "create"); err != nil {
 		t.Errorf("another box: %v", err)
@@ -190,15 +191,14 @@ func TestWriteFileLeavesNothingBeside(t *testing.T) {
 		}
 	}
 	if err := WriteFile(filepath.Join(dir, "none", "f"), nil, 0o600); err == nil {
-		t.Error("a missing directory is no error")
+		t.Error("no error for a missing directory")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("left: %v", entries)
 	}
 }
 
-// What is no file, or no end of one, in the place of a record or of a lock is told at once, and nothing is read or
-// written through it.
+// A record or a lock that is not a regular file, or too large, is an error at once. It is neither read nor written.
 func TestOnlyRegularFilesAreReadAndLocked(t *testing.T) {
 	theirs := filepath.Join(t.TempDir(), "theirs")
 	for name, put := range map[string]func(path string) error{
@@ -229,15 +229,15 @@ func TestOnlyRegularFilesAreReadAndLocked(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(theirs); err != nil || string(text) != "theirs" {
-		t.Errorf("the file that the link leads to: %q, %v", text, err)
+		t.Errorf("the target of the link: %q, %v", text, err)
 	}
 }
 
-// What a write that was killed has left goes with the next operation on that box, and nothing else does.
-func TestLockSweepsWhatAKilledWriteLeft(t *testing.T) {
+// The next operation on a box removes the temporary files of a killed write for that box, and no other files.
+func TestLockRemovesTemporaryFiles(t *testing.T) {
 	h := open(t)
 	dir := filepath.Join(string(h), "boxes")
-	left := func(path string) string { // as WriteFile makes it
+	temporary := func(path string) string { // named as by WriteFile
 		f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
 		if err != nil {
 			t.Fatal(err)
@@ -245,8 +245,8 @@ func TestLockSweepsWhatAKilledWriteLeft(t *testing.T) {
 		f.Close()
 		return f.Name()
 	}
-	gone := []string{left(h.record("main")), left(h.journal("main")), left(h.seen("main"))}
-	kept := []string{left(h.record("main-2")), left(h.record("other")), h.record("main"), filepath.Join(dir, ".main.json-copy"), filepath.Join(dir, "main.json-1")}
+	removed := []string{temporary(h.record("main")), temporary(h.journal("main")), temporary(h.seen("main"))}
+	kept := []string{temporary(h.record("main-2")), temporary(h.record("other")), h.record("main"), filepath.Join(dir, ".main.json-copy"), filepath.Join(dir, "main.json-1")}
 	for _, path := range kept {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -257,7 +257,7 @@ func TestLockSweepsWhatAKilledWriteLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Unlock()
-	for _, path := range gone {
+	for _, path := range removed {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is still there", path)
 		}

@@ -19,11 +19,11 @@ type Problem struct {
 // Error lists the problems of one file, in the order of its lines. Its code is invalid_input.
 type Error struct {
 	File     string
-	Problems []Problem // the first of them
-	More     int       // how many others there are
+	Problems []Problem // the first problems
+	More     int       // the number of further problems
 }
 
-// A file of another kind altogether has a problem on each line: only the first are kept, and fewer are put into the text.
+// A file of another kind has a problem on each line, so only the first are kept, and still fewer are in the text.
 const (
 	kept  = 100
 	shown = 20

@@ -52,8 +52,8 @@ func (m *Map) Problem(key, found, accepted string) {
 	m.err.add(m.line(key), join(m.path, key), found, accepted)
 }
 
-// String reads a required string. check, which may be nil, reports whether its value is accepted. Numbers and dates must be
-// quoted, so that 3.10 does not become 3.1.
+// String reads a required string. check, which may be nil, reports whether its value is accepted. Numbers and dates
+// must be quoted, so that 3.10 does not become 3.1.
 func (m *Map) String(key, accepted string, check func(string) bool) string {
 	n := m.require(key, accepted)
 	if n == nil {

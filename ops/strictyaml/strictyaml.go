@@ -99,8 +99,8 @@ func rawProblem(data []byte) *Problem {
 	return nil
 }
 
-// invisible reports whether a character is refused everywhere: control characters, line ends that only some programs know,
-// and characters that change the direction of the text. With them a person would not see what is parsed.
+// invisible reports whether a character is refused everywhere: control characters, line ends that only some programs
+// know, and characters that change the direction of the text. Text with them does not look like what is parsed.
 func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
@@ -123,7 +123,7 @@ func (e *Error) add(line int, key, found, accepted string) {
 	e.Problems = append(e.Problems, Problem{max(line, 1), key, found, accepted})
 }
 
-// maxDepth is more than any of these files nests.
+// maxDepth is deeper than any of these files nests.
 const maxDepth = 20
 
 // walk adds problems for valid YAML that is always a mistake in these files.

@@ -16,9 +16,9 @@ const (
 	atRest, restAfter = time.Second, 250 * time.Millisecond
 )
 
-// Frames makes Bubble Tea check for new frames often while messages come, and seldom otherwise. By itself it checks at one
-// rate for as long as the program runs: a dashboard that is left open for days would wake the processor sixty times a
-// second for nothing.
+// Frames makes Bubble Tea check for new frames often while messages come, and seldom otherwise. By itself it checks at
+// one rate for as long as the program runs: a dashboard that is left open for days would wake the processor sixty times
+// a second for nothing.
 type Frames struct {
 	ticker func() *time.Ticker
 

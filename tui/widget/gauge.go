@@ -2,8 +2,8 @@ package widget
 
 import "strings"
 
-// Gauge draws a bar of w cells that is filled to part of whole, the filled cells in that ink. Any part above zero fills at
-// least half a cell.
+// Gauge draws a bar of w cells that is filled to part of whole, the filled cells in that ink. Any part above zero fills
+// at least half a cell.
 func (t Theme) Gauge(part, whole int64, w int, filled Ink) string {
 	if whole <= 0 || w <= 0 {
 		return strings.Repeat(" ", max(0, w))

@@ -53,7 +53,8 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// SoFar formats how long something has been running: like Elapsed, but without tenths, which change before they are read.
+// SoFar formats how long something has been running: like Elapsed, but without tenths, which change before they are
+// read.
 func SoFar(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))

@@ -64,7 +64,7 @@ func TestStreamIsCutIntoFrames(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFrameIsRefused(t *testing.T) {
+func TestInvalidFramesAreRefused(t *testing.T) {
 	for name, in := range map[string]string{
 		"unknown kind":     "?\x00\x00\x00\x00",
 		"too long":         "o\x00\x04\x00\x01",
@@ -88,8 +88,8 @@ func TestWhatIsNoFrameIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever bytes arrive, a reader returns frames within their limits or an error, and what it returned, sent
-// again, is the same bytes.
+// FuzzReader checks that a reader returns frames within their limits or an error, whatever bytes arrive. The frames
+// written again are the same bytes.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("o\x00\x00\x00\x05helloa\x00\x00\x00\x00x\x00\x00\x00\x01\x07"))
 	f.Add([]byte("r\x00\xff\xff\xff{"))
