@@ -11,9 +11,8 @@ import (
 	"hermes-box/ops"
 )
 
-// hog uses up all memory, a little at a time, so that it is the largest process when memory runs out.
-const hog = `python3 -c 'a = []
-while True: a.append(b"x" * (16 << 20))'`
+// hog uses up all memory, a little at a time so that it is the process that grows. It is one line, because it is typed.
+const hog = `python3 -c 'a = [b"x" * (16 << 20) for _ in iter(int, 1)]'`
 
 // outOfMemory runs a hog in one tmux window of two, and then, without swap, in the only one. The kernel must kill only
 // the hog, not its shell or tmux, and status must name it.
