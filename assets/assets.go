@@ -1,4 +1,4 @@
-// Package assets has what the host binary carries for its guests: the static helper for each architecture, compressed.
+// Package assets embeds the guest helper in the host binary: a static executable for each architecture, compressed.
 // `make build` makes the helpers; they are not committed.
 package assets
 
@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// With all: the pattern is valid even if the README is the only file.
+// helper/README is committed, so the pattern matches a file even before `make build` has made the helpers.
 //
 //go:embed all:helper
 var files embed.FS
@@ -23,7 +23,7 @@ func (m *missing) Error() string    { return "this build carries no guest helper
 func (m *missing) Code() string     { return "preflight_failed" }
 func (m *missing) Recovery() string { return "make build" }
 
-// Name is the file name of the helper for arch below assets/helper.
+// Name returns the name of the file in assets/helper that holds the helper for arch.
 func Name(arch string) string { return "hermes-box-guest-linux-" + arch + ".zst" }
 
 // Helper returns the guest helper for arch, amd64 or arm64: a static Linux executable. Each call decompresses it again.

@@ -26,28 +26,29 @@ import (
 // app is one run of the program: its streams, its flags and the box it works on.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer // for programs that are given them
-	out, errs      *output   // for our own text
+	stdout, stderr io.Writer // for programs that this one runs
+	out, errs      *output   // for the text of this program
 
 	configFlag          string
 	json, events, quiet bool
 	ascii               bool
-	screen              *screen // of the sign-in; nil: there is none
+	screen              *screen // of a sign-in in progress; otherwise nil
 	color               string
 	demo                bool
-	mirrors             []string // of create
+	mirrors             []string // --mirror
+	keyStore            string   // --key-store
 
 	rehearsal *demo.Demo // the demo, once it is open
 
-	began   bool        // a command has begun: errors are no longer usage errors
-	changes atomic.Bool // the command changes the box: an interruption undoes it first
-	follows bool        // the command runs until it is interrupted
-	lent    atomic.Bool // another program has the terminal, and handles ctrl-c itself
-	remote  bool        // the exit status is that of a command in the box
-	helpErr error       // of help, whose function returns none
-	box     string
+	began      bool        // a command has begun: cobra has accepted the flags and the arguments
+	changes    atomic.Bool // the command runs an operation: an interruption undoes it before the program ends
+	follows    bool        // the command runs until it is interrupted
+	handedOver atomic.Bool // another program has the terminal, and handles ctrl-c itself
+	remote     bool        // the exit status is that of a command in the box
+	helpErr    error       // the error of the help function, which cannot return one
+	box        string
 
-	commands boxCommands // for typed
+	commands boxCommands // used by typed
 }
 
 // rawOutput marks commands whose stdout cannot be JSON.
@@ -66,18 +67,18 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	switch a.color {
 	case "auto", "always", "never":
 	default:
-		return fault.New(fault.InvalidInput, "--color %q: auto, always or never", a.color).Hint("--color=auto")
+		return fault.New(fault.InvalidInput, "--color is %q; it must be auto, always or never", a.color).Hint("--color=auto")
 	}
 	return nil
 }
 
-// useASCII makes text ASCII where it was asked for or the locale has no UTF-8. JSON is UTF-8 everywhere.
+// useASCII makes text ASCII if --ascii is given or the locale is not UTF-8. JSON is always UTF-8.
 func (a *app) useASCII() {
 	a.ascii = a.ascii || !widget.UTF8Locale(os.Getenv)
 	a.out.ascii, a.errs.ascii = a.ascii && !a.json, a.ascii && !a.events
 }
 
-// host returns the host by the environment.
+// host returns the host that the flags and the environment select.
 func (a *app) host() (*ops.Host, error) {
 	if a.demo {
 		return a.demoHost()
@@ -109,6 +110,9 @@ func (a *app) host() (*ops.Host, error) {
 		Helper:    helper,
 		AfterStep: testOnlyAfterStep,
 		Patience:  testOnlyPatience,
+		KeyStore:  testOnlyKeyStore,
+
+		PassphraseWork: testOnlyPassphraseWork,
 	}, nil
 }
 
@@ -116,7 +120,7 @@ func (a *app) host() (*ops.Host, error) {
 func (a *app) openBox() (*ops.Box, error) { return a.boxBy((*ops.Host).Open) }
 
 // openDamaged is openBox for commands that also work with a damaged record of the box.
-func (a *app) openDamaged() (*ops.Box, error) { return a.boxBy((*ops.Host).Look) }
+func (a *app) openDamaged() (*ops.Box, error) { return a.boxBy((*ops.Host).OpenDamaged) }
 
 func (a *app) boxBy(open func(h *ops.Host, path string) (*ops.Box, error)) (*ops.Box, error) {
 	h, err := a.host()
@@ -135,7 +139,7 @@ func (a *app) boxBy(open func(h *ops.Host, path string) (*ops.Box, error)) (*ops
 	return b, nil
 }
 
-// configPath returns the path of the config. With --demo, host has to be called before.
+// configPath returns the path of the config. With --demo, call host first.
 func (a *app) configPath() (string, error) {
 	if a.demo {
 		return a.rehearsal.Config, nil
@@ -144,7 +148,7 @@ func (a *app) configPath() (string, error) {
 	if err == nil || a.configFlag != "" || os.Getenv(config.EnvPath) != "" {
 		return path, err
 	}
-	// Somebody who already has a box is in the wrong directory, and does not need a second config.
+	// A user who already has a box is probably in the wrong directory: suggest the right one, not a second config.
 	if home, homeErr := homeDir(); homeErr == nil {
 		var there []string
 		for _, dir := range store.At(home).ConfigDirs() {
@@ -152,7 +156,7 @@ func (a *app) configPath() (string, error) {
 		}
 		if len(there) > 0 {
 			return "", fault.New(fault.InvalidInput, "%w", err).
-				Hint("%s, where a box is configured; or use --config FILE", strings.Join(there, ", or "))
+				Hint("to a directory where a box is configured: %s; or use --config FILE", strings.Join(there, ", or "))
 		}
 	}
 	return "", err
@@ -162,6 +166,9 @@ func (a *app) configPath() (string, error) {
 var (
 	testOnlyAfterStep func(step string)                 // crash tests end the process after a step
 	testOnlyHelper    func(arch string) ([]byte, error) // replaces the helper that this program carries
-	testOnlyStayRoot  bool                              // the rehearsal limactl runs as root
-	testOnlyPatience  time.Duration                     // replaces how long limactl is waited for
+	testOnlyStayRoot  bool                              // root does not become another user: the stand-in for limactl accepts root
+	testOnlyPatience  time.Duration                     // replaces the time to wait for limactl
+	testOnlyKeyStore  string                            // keeps the keys of tests out of the user's keyring
+
+	testOnlyPassphraseWork int // makes passphrases cheap in tests: the default takes a second
 )

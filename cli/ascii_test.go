@@ -10,6 +10,7 @@ import (
 
 // Verbs print only ASCII where the locale is not UTF-8 or --ascii is given. JSON is the same everywhere.
 func TestVerbsInASCII(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	for _, c := range []struct {

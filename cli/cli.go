@@ -1,8 +1,9 @@
 // Package cli turns argv into operations, and their results into text, JSON and an exit status.
 //
-// Only this package prints. Results go to stdout; progress, warnings and errors go to stderr. An error is one line that
-// begins with "hermes-box:" and, if there is something to do, one that begins with "hint:". With --json stdout holds exactly
-// one object, also for an error. Nothing prompts unless stdin is a terminal.
+// Results go to stdout; progress, warnings and errors go to stderr. Without --json and --events, an error begins with
+// "hermes-box:" and, if the user can do something about it, is followed by a line that begins with "hint:". With
+// --json, stdout holds exactly one object, even after an error; only logs prints one for each line of a log. This
+// program asks for input only if stdin is a terminal, but a keyring may ask for its password.
 package cli
 
 import (
@@ -54,11 +55,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
 	}
-	// Nobody reads the output any more. A command that changes the box has done its work if only its result was not written.
+	// Nobody reads the output any more. A command that changes the box has done its work if the only error is that its
+	// result could not be written.
 	if errors.Is(err, syscall.EPIPE) && !interrupted && (!a.changes.Load() || errors.Is(err, a.out.failed())) {
 		return exitPipe
 	}
-	if !a.began && a.out.failed() == nil { // cobra refused before any command ran, and has not parsed the flags
+	if !a.began && a.out.failed() == nil { // cobra refused before any command ran, and may not have parsed the flags
 		a.json, a.ascii = slices.Contains(args, "--json"), slices.Contains(args, "--ascii")
 		a.useASCII()
 		if fault.HintOf(err) == "" {
@@ -68,13 +70,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case !interrupted || fault.CodeOf(err) == fault.Interrupted:
 	case a.follows:
-		return exitInterrupted // this is how to end it
-	case !a.changes.Load() || errors.Is(err, context.Canceled): // nothing had begun
+		return exitInterrupted // the user ended a log that is followed
+	case !a.changes.Load() || errors.Is(err, context.Canceled): // no operation, or none of its steps had begun
 		err = fault.New(fault.Interrupted, "interrupted")
 	default:
 		err = fault.New(fault.Interrupted, "interrupted: %w", err)
 	}
-	a.printError(cmd.Name(), err)
+	a.printError(verb(cmd), err)
 	switch fault.CodeOf(err) {
 	case fault.InvalidInput:
 		return exitUsage
@@ -91,18 +93,19 @@ func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(sig) { // by nohup
+		if !signal.Ignored(sig) { // under nohup SIGHUP is ignored
 			signal.Notify(ch, sig)
 		}
 	}
-	// A closed pipe is an error of the write, and does not end the process in the middle of an operation.
+	// With SIGPIPE caught, writing to a closed pipe is an error and does not end the process in the middle of an
+	// operation.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var ended atomic.Bool
 	go func() {
 		var first time.Time
 		for sig := range ch {
 			switch {
-			case (sig == os.Interrupt || sig == syscall.SIGQUIT) && a.lent.Load(): // meant for that program
+			case (sig == os.Interrupt || sig == syscall.SIGQUIT) && a.handedOver.Load(): // ctrl-c and ctrl-\ are for the program on the terminal
 				continue
 			case ended.Load():
 				return
@@ -158,8 +161,8 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.demo, "demo", false, "work on the built-in demo, without a VM and without a network")
 	flags.BoolVar(&a.ascii, "ascii", false, "print nothing but ASCII (default where the locale has no UTF-8)")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
-	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in it:"}, &cobra.Group{ID: "look", Title: "Look at it:"})
-	root.AddCommand(a.create(), a.start(), a.stop(), a.restart(), a.destroy(),
+	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in the box:"}, &cobra.Group{ID: "look", Title: "Inspect the box:"})
+	root.AddCommand(a.create(), a.start(), a.stop(), a.restart(), a.destroy(), a.backup(), a.restore(), a.key(),
 		a.ssh(), a.exec(), a.open(), a.login(), a.setup(),
 		a.status(), a.logs(), a.doctor(),
 		a.version(), a.man())

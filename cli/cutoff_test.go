@@ -41,8 +41,9 @@ func decode[T any](t *testing.T, out string) (v struct {
 	return v
 }
 
-// After a killed create, status and doctor name the two commands that help, and no other.
+// After a killed create, status and doctor suggest create and destroy --force, but not stop --force.
 func TestKilledCreateIsReported(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.killCreateAfter("vm")
 	out, _, err := m.run("status", "--json")
@@ -52,7 +53,7 @@ func TestKilledCreateIsReported(t *testing.T) {
 	}
 	for _, verb := range []string{"status", "doctor"} {
 		out, _, _ := m.run(verb)
-		for _, want := range []string{"create was cut off, at vm", "hermes-box create makes it anew", "hermes-box destroy --force removes what is left"} {
+		for _, want := range []string{"create was cut off, at vm", "to make it anew: hermes-box create; to remove what is left: hermes-box destroy --force"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s does not say %q:\n%s", verb, want, out)
 			}
@@ -68,12 +69,13 @@ func TestKilledCreateIsReported(t *testing.T) {
 
 // start removes what a killed create has left, and says what it removed.
 func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.killCreateAfter("vm")
 	out, stderr, err := m.run("start", "--json")
 	a := decode[any](t, out)
 	removed, _ := a.Error.Details["removed"].(map[string]any)
-	if err == nil || a.Error.Code != "not_found" || a.Error.Recovery != "hermes-box create makes it" ||
+	if err == nil || a.Error.Code != "not_found" || a.Error.Recovery != "to create it: hermes-box create" ||
 		removed["instance"] != "main" || removed["disk"] != "main-data" {
 		t.Errorf("start: %v %s", err, out)
 	}
@@ -92,7 +94,8 @@ func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
 }
 
 func TestDestroyAfterAKilledCreate(t *testing.T) {
-	for _, step := range []string{"claim", "disk", "vm", "boot"} {
+	t.Parallel()
+	for _, step := range []string{"key", "claim", "disk", "vm", "boot"} {
 		m := newMachine(t)
 		m.killCreateAfter(step)
 		out, stderr, err := m.run("destroy", "--force")
@@ -110,6 +113,7 @@ func TestDestroyAfterAKilledCreate(t *testing.T) {
 
 // While create runs, status and doctor say so, with its pid and start time, and offer only to wait.
 func TestCreateUnderWayIsReported(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	if err := rehearsal.Inject(m.lima(), rehearsal.HoldBoot); err != nil {
 		t.Fatal(err)
@@ -151,18 +155,19 @@ func TestCreateUnderWayIsReported(t *testing.T) {
 		}
 		c.Process.Signal(os.Interrupt)
 	}
-	_, _ = io.Copy(&events, stderr) // the loop ends at a line that is not an event
+	_, _ = io.Copy(&events, stderr) // the decoder stops at a line that is not an event
 	c.Wait()
 	if !checked {
-		t.Error("create never came to boot")
+		t.Error("create never reached the step boot")
 	}
 	if remaining := m.inventory(); len(remaining) != 0 {
 		t.Errorf("remaining: %v\n%s", remaining, &events)
 	}
 }
 
-// start refuses a Lima of another version than the lock names; stop does not.
+// start refuses a Lima whose version is not the one in the lock; stop does not.
 func TestStartWantsTheLimaOfTheLock(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	lock, err := os.ReadFile(filepath.Join(m.dir, "hermes-box.lock"))
@@ -171,7 +176,7 @@ func TestStartWantsTheLimaOfTheLock(t *testing.T) {
 	}
 	m.write("hermes-box.lock", []byte(strings.Replace(string(lock), "version: 2.1.3", "version: 2.0.0", 1)))
 	_, stderr, err := m.run("start")
-	if err == nil || !strings.Contains(stderr, "Lima is 2.1.3, the lock is qualified with 2.0.0") || !strings.Contains(stderr, "hint: install Lima 2.0.0") {
+	if err == nil || !strings.Contains(stderr, "Lima is 2.1.3, but the lock requires 2.0.0") || !strings.Contains(stderr, "hint: install Lima 2.0.0") {
 		t.Errorf("start: %v %s", err, stderr)
 	}
 	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
@@ -184,6 +189,7 @@ func TestStartWantsTheLimaOfTheLock(t *testing.T) {
 
 // The status of a stopped box shows its ports and what was last seen of it; JSON holds each fact once.
 func TestStatusOfAStoppedBox(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	m.write("home/boxes/main.seen", fmt.Appendf(nil, `{"at":%q,"box":"2026-01-01T00:00:00Z","status":{"protocol":2,"os":"Debian","arch":"amd64","kernel":"6","uptime":9,`+
@@ -201,12 +207,13 @@ func TestStatusOfAStoppedBox(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 	if strings.Contains(out, "schema: 1") || strings.Count(out, "codex") != 1 {
-		t.Errorf("a fact is there twice, or the lock is: %s", out)
+		t.Errorf("the output holds a value twice, or the text of the lock: %s", out)
 	}
 }
 
 // A partial download that is older than a week is removed by the next command that changes a box.
 func TestOldPartialDownloadsAreRemoved(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	half := filepath.Join("home/artifacts/partial", "sha256-"+strings.Repeat("a", 64))
@@ -229,6 +236,7 @@ func TestOldPartialDownloadsAreRemoved(t *testing.T) {
 
 // A damaged record is reported with a hint that loses no data; doctor and "logs commands" work without the record.
 func TestDamagedRecordIsReported(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	m.write("home/boxes/main.json", []byte("{"))
@@ -251,6 +259,7 @@ func TestDamagedRecordIsReported(t *testing.T) {
 
 // A box whose create was interrupted and whose journal is missing is reported as unfinished, not as being created.
 func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	record, err := os.ReadFile(filepath.Join(m.dir, "home/boxes/main.json"))
@@ -258,7 +267,7 @@ func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.write("home/boxes/main.json", bytes.Replace(record, []byte(`"ready":true`), []byte(`"ready":false`), 1))
-	if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, "was never finished") || !strings.Contains(stderr, "hint: hermes-box destroy --force removes it") {
+	if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, "was never finished") || !strings.Contains(stderr, "hint: to remove it: hermes-box destroy --force") {
 		t.Errorf("start: %v %s", err, stderr)
 	}
 	m.must("destroy", "--force", "--quiet")
@@ -269,13 +278,14 @@ func TestUnfinishedBoxWithoutAJournal(t *testing.T) {
 
 // After a killed start, stop or destroy, status names the verb, the step and the command that repairs it, and no pid.
 func TestKilledOperationIsReported(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	m.must("stop", "--quiet")
 	for _, c := range []struct{ before, step, args, repair string }{
 		{"", "boot", "start", "hermes-box start"},
 		{"start", "quiesce", "stop", "hermes-box stop"},
-		{"start", "vm", "destroy --force", "hermes-box destroy --force ends it"},
+		{"start", "vm", "destroy --force", "to finish it: hermes-box destroy"},
 	} {
 		if c.before != "" {
 			m.must(c.before, "--quiet")

@@ -22,22 +22,18 @@ func dashboardFlags(flags *pflag.FlagSet) {
 	flags.StringArray("mirror", nil, "directory or base URL to ask first for artifacts, if the dashboard creates the box")
 }
 
-// alone runs hermes-box without a verb: the dashboard on a terminal, else the status as text.
+// alone runs hermes-box without a verb: it shows the dashboard. It prints the status instead if there is no terminal,
+// with --json or --events, for a screen reader, and on a dumb terminal.
 func (a *app) alone(cmd *cobra.Command) error {
 	in, inOK := a.stdin.(*os.File)
 	out, outOK := a.stdout.(*os.File)
 	plain := os.Getenv("TERM") == "dumb" || os.Getenv("ACCESSIBLE") != "" // a screen reader cannot follow a screen that is redrawn
 	if plain || a.json || a.events || !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
-		if a.demo {
-			if err := a.firstDemo(cmd.Context()); err != nil {
-				return err
-			}
-		}
 		return a.runStatus(cmd.Context())
 	}
 	theme := os.Getenv("HERMES_BOX_THEME")
 	if theme != "" && !slices.Contains(widget.Themes, theme) {
-		return fault.New(fault.InvalidInput, "HERMES_BOX_THEME is %q: ansi, dark or light", theme).Hint("unset HERMES_BOX_THEME")
+		return fault.New(fault.InvalidInput, "HERMES_BOX_THEME is %q, which is not ansi, dark or light", theme).Hint("unset HERMES_BOX_THEME")
 	}
 	h, err := a.host()
 	if err != nil {
@@ -49,17 +45,18 @@ func (a *app) alone(cmd *cobra.Command) error {
 	}
 	h.Mirrors = append(mirrors, h.Mirrors...)
 	a.quiet = true // notes would be drawn over the screen
-	look := tui.Options{In: in, Out: out, Errors: a.errs, Color: a.color, Theme: theme, ASCII: a.ascii, Typed: a.typed, SignIn: a.signIn}
+	options := tui.Options{In: in, Out: out, Errors: a.errs, Color: a.color, Theme: theme, ASCII: a.ascii, Typed: a.typed, SignIn: a.signIn}
 	if os.Getenv("SSH_CONNECTION") == "" {
-		look.Browse = browse
+		options.Browse = browse
 	}
 	if a.demo {
-		look.Label, look.Create = "demo", true
+		options.Label = "demo"
 	}
-	return tui.Run(cmd.Context(), tui.On(h, a.configPath), look)
+	return tui.Run(cmd.Context(), tui.On(h, a.configPath), options)
 }
 
-// signIn runs login, or one step of it, as a program of its own on this terminal, so that it gets all keys, ctrl-c too.
+// signIn runs login, or one step of it, as a separate process on this terminal, so that it receives all keys, even
+// ctrl-c.
 func (a *app) signIn(ctx context.Context, step string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -82,10 +79,10 @@ func (a *app) signIn(ctx context.Context, step string) error {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Args[0] = os.Args[0]
 	c.Stdin, c.Stdout, c.Stderr = a.stdin, a.stdout, a.stdout
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it restores the terminal
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // login restores the terminal
 	c.WaitDelay = 2 * time.Second
-	a.lent.Store(true)
-	defer a.lent.Store(false)
+	a.handedOver.Store(true)
+	defer a.handedOver.Store(false)
 	return terminal.RunOnTerminal(c)
 }
 
@@ -95,6 +92,6 @@ func browse(url string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	go c.Wait() // some run as long as the browser
+	go c.Wait() // some openers run as long as the browser does
 	return nil
 }

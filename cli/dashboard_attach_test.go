@@ -20,7 +20,7 @@ func newBootedMachine(t *testing.T) *machine {
 	return m
 }
 
-// script replaces a program of the rehearsal machine with a shell script, in which $REAL is the program it replaces.
+// script replaces a program of the machine, such as ssh, with a shell script, in which $REAL is the replaced program.
 func (m *machine) script(name, text string) {
 	m.t.Helper()
 	bin := filepath.Join(m.dir, "bin")
@@ -31,8 +31,10 @@ func (m *machine) script(name, text string) {
 	if err := os.Rename(filepath.Join(bin, name), real); err != nil {
 		m.t.Fatal(err)
 	}
-	m.write("bin/"+name, []byte("#!/bin/sh\nREAL="+real+"\n"+text))
-	if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
+	syscall.ForkLock.RLock() // a child that another test forks now would keep the file open: text file busy
+	err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nREAL="+real+"\n"+text), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -53,11 +55,14 @@ func wantDashboardModes(t *testing.T, d *ttytest.Terminal) {
 	}
 }
 
-// Attaching lends the terminal to the session; afterwards the dashboard has its modes, size and keys again.
+// Attaching lends the terminal to the session. Afterwards the dashboard has its modes and keys again, and draws at the
+// new size of the terminal.
 func TestDashboardAttaches(t *testing.T) {
+	t.Parallel()
 	m := newBootedMachine(t)
 	m.session(`printf "\033[2J\033[Hin the box: "; stty size; read line; echo "heard $line"; read line`)
-	// A resize during the session is a data race within Bubble Tea, which reads its terminal while it restores it.
+	// Bubble Tea has a data race if the terminal is resized during the session: RestoreTerminal sets a field that the
+	// goroutine for resizes reads. GORACE keeps a report of that race from failing the test.
 	d := m.dashboard("a attach", "GORACE=atexit_sleep_ms=0 exitcode=0 log_path="+filepath.Join(t.TempDir(), "race"))
 	d.Type("ja", "in the box: 24 80")
 	d.Resize(100, 30)
@@ -69,14 +74,15 @@ func TestDashboardAttaches(t *testing.T) {
 	wantExit(t, d, 0)
 }
 
-// If a session fails, the dashboard shows its last line of output until it is dismissed.
+// If a session fails, the dashboard shows the last line that the session printed, until the user closes the error.
 func TestDashboardKeepsWhatAFailedAttachSaid(t *testing.T) {
+	t.Parallel()
 	m := newBootedMachine(t)
 	m.session(setModes + `echo "kex_exchange: reset by peer" >&2; exit 255`)
 	d := m.dashboard("a attach")
 	d.Type("a", "press enter to go back to the dashboard", "reset by peer")
 	d.Type("\n", "✗ attach failed", "the session ended with status 255", "kex_exchange: reset by peer")
-	d.Type(esc) // ignored: it was typed before the dialog appeared
+	d.Type(esc) // ignored, since it may have been typed before the dialog appeared
 	awaitKeys()
 	d.Shows("✗ attach failed")
 	d.Type(esc)
@@ -88,6 +94,7 @@ func TestDashboardKeepsWhatAFailedAttachSaid(t *testing.T) {
 
 // A dashboard that is terminated during a session restores the terminal.
 func TestDashboardEndsWhileAttached(t *testing.T) {
+	t.Parallel()
 	m := newBootedMachine(t)
 	m.session(setModes + `echo "in the box"; exec sleep 300`)
 	d := m.dashboard("a attach")
@@ -98,6 +105,7 @@ func TestDashboardEndsWhileAttached(t *testing.T) {
 
 // A sign-in uses the terminal until it ends, and the dashboard then shows its result.
 func TestDashboardSignsIn(t *testing.T) {
+	t.Parallel()
 	m := newDemoBox(t)
 	d := m.dashboard("1 sign in to Claude")
 	d.Type("1", "Paste the code")
@@ -120,6 +128,7 @@ func TestDashboardSignsIn(t *testing.T) {
 
 // A dashboard that is terminated during a sign-in restores the terminal and leaves no process behind.
 func TestDashboardEndsWhileSigningIn(t *testing.T) {
+	t.Parallel()
 	m := newDemoBox(t)
 	d := m.dashboard("w sign in")
 	d.Type("w", "▸ ◦ Claude Code")

@@ -15,6 +15,7 @@ import (
 
 // ctrl-z restores the terminal for the shell, and fg brings the dashboard back.
 func TestDashboardSuspends(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	program := m.cmd("", "version").Path
@@ -40,6 +41,7 @@ func TestDashboardSuspends(t *testing.T) {
 }
 
 func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
+	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		m := newMachine(t)
 		m.makeStoppedBox()
@@ -54,6 +56,7 @@ func TestDashboardRestoresTheTerminalAtASignal(t *testing.T) {
 
 // A signal during a create undoes it before the program ends.
 func TestDashboardUndoesAtASignal(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	d := m.dashboardInCreate()
 	d.Signal(syscall.SIGTERM)
@@ -67,6 +70,7 @@ func TestDashboardUndoesAtASignal(t *testing.T) {
 
 // A create is also undone when the terminal is closed.
 func TestDashboardUndoesWhenTheTerminalIsClosed(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	d := m.dashboardInCreate()
 	d.HangUp()
@@ -76,6 +80,7 @@ func TestDashboardUndoesWhenTheTerminalIsClosed(t *testing.T) {
 
 // A limactl that hangs and ignores SIGTERM delays neither the first frame, nor a key, nor quitting.
 func TestDashboardWithAHangingLimactl(t *testing.T) {
+	t.Parallel()
 	m := newBootedMachine(t)
 	pidFile := filepath.Join(m.dir, "pid")
 	t.Cleanup(func() { m.limactl = filepath.Join(m.dir, "real", "limactl") })
@@ -91,7 +96,7 @@ func TestDashboardWithAHangingLimactl(t *testing.T) {
 	d.Type("q")
 	d.Ends(5 * time.Second)
 	took := time.Since(begun)
-	if t.Logf("q took %v", took); took > time.Second { // 300 ms, and a loaded machine
+	if t.Logf("q took %v", took); took > time.Second { // usually 300 ms; more on a loaded machine
 		t.Errorf("q took %v", took)
 	}
 	d.Restored()
@@ -106,7 +111,7 @@ func TestDashboardWithAHangingLimactl(t *testing.T) {
 	waitForExit(t, pid, 5*time.Second)
 }
 
-// waitForExit waits for a process to end. A zombie has ended.
+// waitForExit waits for a process to end. A zombie has ended. Without /proc, as on macOS, it does not wait.
 func waitForExit(t *testing.T, pid int, within time.Duration) {
 	t.Helper()
 	for deadline := time.Now().Add(within); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {

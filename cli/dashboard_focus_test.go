@@ -8,6 +8,7 @@ import (
 // After the terminal has lost its focus, the next key makes the dashboard show what another process did to the box
 // meanwhile.
 func TestDashboardWithoutFocus(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	d := m.dashboard("● running")

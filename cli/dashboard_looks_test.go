@@ -10,8 +10,9 @@ import (
 
 var colour = regexp.MustCompile(`\x1b\[(?:[0-9]+;)*(?:3[0-8]|4[0-8]|9[0-7])[;m]`)
 
-// The flags and variables that select colours, theme and ASCII take effect.
+// The flags and variables that select colours and ASCII take effect, and the dark and the light theme have colours.
 func TestDashboardLooks(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	for _, c := range []struct {
@@ -51,6 +52,7 @@ func TestDashboardRefusesUnknownTheme(t *testing.T) {
 
 // On a dumb terminal, and for screen readers, the status is printed as text.
 func TestDashboardOnADumbTerminal(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	for env, escapes := range map[string]bool{"TERM=dumb": false, "ACCESSIBLE=1": true} {

@@ -9,7 +9,7 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// dashboard starts hermes-box without a verb on a terminal, and returns the terminal when it shows a text.
+// dashboard starts hermes-box without a verb on a terminal, and waits until the terminal shows a text.
 func (m *machine) dashboard(shows string, env ...string) *ttytest.Terminal {
 	m.t.Helper()
 	d := ttytest.Start(m.t, m.cmd("", "--mirror="+m.mirror), 80, 24, env...)
@@ -26,7 +26,7 @@ func (m *machine) dashboardInCreate() *ttytest.Terminal {
 	return d
 }
 
-// wantNothing fails if any part of a box exists.
+// wantNothing fails if inventory lists anything.
 func (m *machine) wantNothing() {
 	m.t.Helper()
 	if remaining := m.inventory(); len(remaining) != 0 {
@@ -36,6 +36,7 @@ func (m *machine) wantNothing() {
 
 // Keys that arrive in one burst are all handled, in order.
 func TestDashboardHandlesFastTyping(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	d := m.dashboard("▸ node")
@@ -50,6 +51,7 @@ func TestDashboardHandlesFastTyping(t *testing.T) {
 }
 
 func TestDashboardResizes(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	d := m.dashboard("┌ components")
@@ -68,6 +70,7 @@ func TestDashboardResizes(t *testing.T) {
 
 // Canceling a create asks first, with "no" as the default, and undoes the create; the dashboard stays open.
 func TestDashboardCancelsACreate(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	d := m.dashboardInCreate()
 	d.Type("x", "Cancel the create?")
@@ -84,19 +87,26 @@ func TestDashboardCancelsACreate(t *testing.T) {
 	wantExit(t, d, 0)
 }
 
-// awaitKeys waits until the dashboard takes keys: it ignores those typed just after a dialog has opened by itself.
+// awaitKeys waits until the dashboard accepts keys. It ignores keys for a moment after a dialog or a result has
+// appeared.
 func awaitKeys() { time.Sleep(450 * time.Millisecond) }
 
-// The dashboard destroys a box only when its name is typed.
+// Destroy asks for the name of the box. Without a backup, only force destroy removes a stopped box.
 func TestDashboardDestroysByName(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	d := m.dashboard("▸ node")
 	d.Type("X", "Destroy main")
 	d.Type(enter, "type main")
 	d.Type("mian"+enter, "! type main")
-	d.Type(ctrlU+"main"+enter, "✓ main is gone")
+	d.Type(ctrlU+"main"+enter, "has no verified backup")
+	awaitKeys()
+	d.Type(esc, "start the box")
+	d.Type(":force destroy"+enter, "Force destroy main")
+	d.Type(enter, "type main")
+	d.Type("main"+enter, "✓ main is gone")
 	m.wantNothing()
-	d.Type(ctrlC) // a q would be ignored as typed before the dialog appeared
+	d.Type(ctrlC) // a q would be ignored, since it may have been typed before the result appeared
 	wantExit(t, d, 0)
 }

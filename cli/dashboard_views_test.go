@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each view opens by its key and by its name in the palette.
+// These views and dialogs open by their keys, and by their names in the palette.
 func TestDashboardReachesEveryView(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

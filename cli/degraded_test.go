@@ -10,9 +10,10 @@ import (
 	"hermes-box/ops"
 )
 
-// A box that works is "running" even if Lima reported errors at boot: create and start succeed, status shows no cause,
-// and every verb works.
+// A box that works is "running" even if Lima reported errors at boot: create and start succeed, status shows no
+// problem, and logs and login work.
 func TestErrorsOfLimaAtBootDoNotDegradeTheBox(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	inject(t, m, rehearsal.Degraded)
 	m.makeBox()
@@ -27,7 +28,7 @@ func TestErrorsOfLimaAtBootDoNotDegradeTheBox(t *testing.T) {
 	m.must("logs", "hermes")
 	m.must("login", "--json")
 
-	// Now the forwards are dead, as without Lima's guest agent: everything else still works, and the box is
+	// Now the forwards are dead, as if Lima's guest agent had stopped: everything else still works, and the box is
 	// "degraded".
 	inject(t, m, rehearsal.ForwardDead)
 	out := m.must("status")
@@ -47,6 +48,7 @@ func TestErrorsOfLimaAtBootDoNotDegradeTheBox(t *testing.T) {
 
 // A box whose host agent does not answer can still be used; status shows it as running and says what is wrong.
 func TestBoxWithBrokenHostAgentCanBeUsed(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	inject(t, m, rehearsal.Broken)
@@ -66,6 +68,7 @@ func TestBoxWithBrokenHostAgentCanBeUsed(t *testing.T) {
 
 // If a box does not answer, status shows the state of its components as unknown, with the state that was seen last.
 func TestComponentsOfABoxThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	m.must("status", "--quiet")
@@ -79,15 +82,26 @@ func TestComponentsOfABoxThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	// A stop that cannot reach the box has stopped no services, so it says nothing of undoing.
-	if _, stderr, err := m.run("stop"); err == nil || strings.Contains(stderr, "undo") || !strings.Contains(stderr, "hint: hermes-box stop --force") {
+	// A stop that cannot reach the box has stopped no services, so it does not report that it undoes anything.
+	if _, stderr, err := m.run("stop"); err == nil || strings.Contains(stderr, "undo") || !strings.Contains(stderr, "hermes-box stop --force") {
 		t.Errorf("stop: %v %s", err, stderr)
 	}
+	if st.Repair != "hermes-box stop --force; then hermes-box start" {
+		t.Errorf("the repair is %q", st.Repair)
+	}
+	if _, stderr, err := m.run("exec", "--", "true"); err == nil || !strings.Contains(stderr, st.Repair) || strings.Contains(stderr, "restart") {
+		t.Errorf("exec: %v %s", err, stderr)
+	}
+	m.must("stop", "--force", "--quiet")
 	heal(t, m, rehearsal.SSHRefused)
+	m.must("start", "--quiet")
+	m.wantSound("a stop by force")
 }
 
-// If the VM is gone and the data disk is there, every verb says so, and none offers to create the box.
+// If the VM is gone and the data disk still exists, status, doctor, create and the verbs that need the VM report that,
+// and none of them suggests creating the box.
 func TestVMGoneKeepsTheData(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	m.must("limactl", "delete", "main")
@@ -111,9 +125,10 @@ func TestVMGoneKeepsTheData(t *testing.T) {
 	m.must("destroy", "--force", "--quiet")
 }
 
-// The status of a stopped box whose lock has changed says what has drifted: the last status is saved with the applied
-// lock.
+// If the lock of a stopped box has changed, status says what has drifted, since the applied lock is saved with the last
+// status.
 func TestDriftOfAStoppedBoxHasAReason(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
 	m.must("stop", "--quiet")

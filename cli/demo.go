@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 
@@ -10,9 +9,10 @@ import (
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
+	"hermes-box/ops/keys"
 )
 
-// openDemo opens the demo, creates it if needed, and makes this process use it.
+// openDemo opens the demo, makes its directory if needed, and makes this process use it.
 func (a *app) openDemo() (*demo.Demo, error) {
 	if a.rehearsal != nil {
 		return a.rehearsal, nil
@@ -40,7 +40,7 @@ func (a *app) openDemo() (*demo.Demo, error) {
 	return d, d.Use()
 }
 
-// demoHost returns the host of the demo. Only its home and its limactl differ from any other.
+// demoHost returns the host of the demo. It differs from a real host only in settings, such as the directory and limactl.
 func (a *app) demoHost() (*ops.Host, error) {
 	d, err := a.openDemo()
 	if err != nil {
@@ -52,21 +52,9 @@ func (a *app) demoHost() (*ops.Host, error) {
 		Mirrors:   []string{d.Mirror},
 		Helper:    demo.Helper,
 		AfterStep: testOnlyAfterStep,
-	}, nil
-}
+		KeyStore:  keys.File, // a demo changes nothing outside its directory
+		NoTimer:   "the demo changes nothing outside its directory",
 
-// firstDemo creates the box of the demo if there is none yet.
-func (a *app) firstDemo(ctx context.Context) error {
-	b, err := a.openBox()
-	if err != nil || b.Record != nil {
-		return err
-	}
-	a.note("demo: without a VM; all files are in " + a.rehearsal.Dir)
-	sink, end := a.sink()
-	_, err = b.Do(ctx, "create", false, sink)
-	end()
-	if fault.CodeOf(err) == fault.Busy { // another process is creating it
-		return nil
-	}
-	return err
+		PassphraseWork: testOnlyPassphraseWork,
+	}, nil
 }

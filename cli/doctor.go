@@ -25,8 +25,8 @@ status is 0 only if every check was made and none failed.`,
 			if err != nil {
 				return err
 			}
-			ctx, unread := context.WithCancel(cmd.Context())
-			defer unread()
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
 			s := style{a.colored(a.out)}
 			done := func() {}
 			d := b.Doctor(ctx, func(c ops.Check) {
@@ -35,8 +35,8 @@ status is 0 only if every check was made and none failed.`,
 					done = a.meanwhile("checking: " + c.Title)
 				} else if sanitize.Value(&c); !a.json {
 					fmt.Fprint(a.out, a.typed(checkText(s, c)))
-					if a.out.failed() != nil {
-						unread()
+					if a.out.failed() != nil { // nobody reads the other checks
+						cancel()
 					}
 				}
 			})
@@ -55,7 +55,9 @@ status is 0 only if every check was made and none failed.`,
 	}
 }
 
-// repairs is the hint below checks that did not pass: the first repair of a failed check or, if none has one, of a warning.
+// repairs returns the hint of doctor. It begins with the first repair of the checks that failed or could not be made.
+// If these have no repair, it begins with the first repair of a warning. If there is no repair at all, it is the command
+// that shows the command log.
 func repairs(checks []ops.Check) string {
 	var all, warnings []string
 	for _, c := range checks {
@@ -79,7 +81,7 @@ func repairs(checks []ops.Check) string {
 	return all[0] + "; then: hermes-box doctor"
 }
 
-// checkText is a check in a line, and its repair in another.
+// checkText returns a check in one line, and its repair in another.
 func checkText(s style, c ops.Check) string {
 	sign := tui.SignOfVerdict(c.Verdict)
 	glyph := s.sign(sign) + strings.Repeat(" ", len("unknown")-len(sign.Word))

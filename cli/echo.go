@@ -2,9 +2,9 @@ package cli
 
 import "golang.org/x/sys/unix"
 
-// hidden turns off the echo of a terminal, early enough that pasted text is not shown either. The function it returns turns
-// it on again. If fd is not a terminal, both do nothing.
-func hidden(fd int) (show func()) {
+// hideInput turns off the echo of a terminal. Call it before the user is asked: otherwise text that is pasted at once
+// may be shown. The function it returns turns the echo on again. If fd is not a terminal, both do nothing.
+func hideInput(fd int) (show func()) {
 	was, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return func() {}

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// hermes-box exits silently when the reader of its output has gone, as other commands do.
+// hermes-box exits silently when the reader of its output has closed it, as other commands do.
 func TestClosedPipeIsQuiet(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.write("home/logs/commands.ndjson", bytes.Repeat([]byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"), 100))
 	for _, args := range [][]string{{"man"}, {"status"}, {"logs", "commands"}, {"logs", "commands", "--json"}, {"completion", "bash"}, {"version", "--json"}, {"help"}, {"create", "--help"}} {
@@ -32,6 +33,7 @@ func TestClosedPipeIsQuiet(t *testing.T) {
 
 // An interrupted exec prints one line.
 func TestInterruptedExecIsOneLine(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	if _, stderr, err := m.run("limactl", "start", "--tty=false", "main"); err != nil {
@@ -65,8 +67,9 @@ func TestInterruptedExecIsOneLine(t *testing.T) {
 	}
 }
 
-// Every command fails when its output cannot be written, also where cobra writes it.
+// A command fails when its output cannot be written, even if cobra writes that output.
 func TestFullDiskIsReported(t *testing.T) {
+	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err) // only Linux has it

@@ -18,15 +18,15 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// errLeft is returned when a person leaves a form: by esc, by ctrl-c, or by the end of the input.
+// errLeft is returned when the user leaves a form by esc, ctrl-c or the end of the input.
 var errLeft = errors.New("left")
 
 // accessible reports whether questions are asked in plain lines: for screen readers, and for terminals that cannot move the
 // cursor.
 func accessible() bool { return os.Getenv("ACCESSIBLE") != "" || os.Getenv("TERM") == "dumb" }
 
-// ask asks one question on the terminal. In accessible mode only the title and the options are read out; what explains
-// them must have been printed before.
+// ask asks one question on the terminal. In accessible mode only the title and the options are read out, so the caller
+// has to print any explanation.
 func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
 	a.screen.clear()
 	keys := huh.NewDefaultKeyMap()
@@ -39,14 +39,15 @@ func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
 	if accessible() {
 		return a.askInLines(ctx, form, question)
 	}
-	// Left or answered, the program ends the same way: the form is wiped, and it swallows no key of the next one.
+	// Whether the form is left or answered, the program quits in the same way: it erases the form and reads no key
+	// that is meant for the next form.
 	form.SubmitCmd, form.CancelCmd = tea.Quit, tea.Quit
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(out.Writer), tea.WithoutSignalHandler(), // signals cancel ctx
-		tea.WithFilter(sizeUnasked)}
+		tea.WithFilter(dropSizeRequest)}
 	if !a.colored(out) {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	_, err := tea.NewProgram(&asked{Form: form.WithTheme(huh.ThemeFunc(theme)), question: question, ascii: out.ascii}, options...).Run()
+	_, err := tea.NewProgram(&formModel{Form: form.WithTheme(huh.ThemeFunc(theme)), question: question, ascii: out.ascii}, options...).Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -56,39 +57,40 @@ func (a *app) ask(ctx context.Context, out *output, question huh.Field) error {
 	return err
 }
 
-// sizeUnasked drops a form's request for the size of the window. Bubble Tea sends the size anyway, and answering the
-// request races with a window that changes.
-func sizeUnasked(_ tea.Model, msg tea.Msg) tea.Msg {
+// dropSizeRequest drops a form's request for the size of the window. Bubble Tea sends the size anyway, and answering the
+// request races with a resize of the window.
+func dropSizeRequest(_ tea.Model, msg tea.Msg) tea.Msg {
 	if msg == tea.RequestWindowSize() {
 		return nil
 	}
 	return msg
 }
 
-// asked is a program with a form of one question, in a panel like those of the dashboard.
-type asked struct {
+// formModel is a Bubble Tea model: a form of one question, in a panel like those of the dashboard.
+type formModel struct {
 	*huh.Form
 	question huh.Field
 	ascii    bool
 	w, h     int
 }
 
-// What a panel takes of the window: its sides with a blank each, and above and below its edges and the line of keys.
+// A panel takes more cells of the window than its text: panelSides columns, for an edge and a blank on each side, and
+// panelEdges lines, for the two edges and the keys.
 const panelSides, panelEdges = 4, 3
 
-func (f *asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (f *formModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		f.w, f.h = size.Width, size.Height
-		f.question.WithHeight(0) // else it would stay low in a window that has grown again
+		f.question.WithHeight(0) // otherwise it would stay small when the window grows again
 		msg = tea.WindowSizeMsg{Width: max(1, f.w-panelSides), Height: max(1, f.h-panelEdges)}
 	}
 	_, cmd := f.Form.Update(msg)
 	return f, cmd
 }
 
-func (f *asked) View() tea.View {
+func (f *formModel) View() tea.View {
 	text := f.Form.View()
-	if text != "" && f.w > 0 { // empty: it is done, and is wiped
+	if text != "" && f.w > 0 { // empty: the form is done, and is erased
 		text = f.panel(text)
 	}
 	if f.ascii {
@@ -97,8 +99,8 @@ func (f *asked) View() tea.View {
 	return tea.NewView(text)
 }
 
-// panel frames a form; its last line, the keys, goes below the frame.
-func (f *asked) panel(text string) string {
+// panel draws a frame around a form. The last line of the form, its keys, is below the frame.
+func (f *formModel) panel(text string) string {
 	lines := strings.Split(text, "\n")
 	keys := lines[len(lines)-1]
 	body := lines[:len(lines)-1]
@@ -110,14 +112,14 @@ func (f *asked) panel(text string) string {
 	return strings.Join(append(out, ansi.Truncate(keys, f.w, "")), "\n")
 }
 
-// askInLines asks in plain lines.
+// askInLines asks the question in plain lines.
 func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field) error {
-	in := &watched{Reader: a.stdin}
+	in := &endReader{Reader: a.stdin}
 	form.WithAccessible(true).WithTheme(huh.ThemeFunc(huh.ThemeBase)).WithInput(in)
 	show := func() {}
-	if secret, ok := question.(*huh.Input); ok { // the only text that is typed here
+	if secret, ok := question.(*huh.Input); ok { // the other questions are lists; only the token is typed
 		// The form must not turn off the echo: it would do so again after the terminal was restored.
-		show = hidden(in.fd())
+		show = hideInput(in.fd())
 		secret.EchoMode(huh.EchoModeNormal)
 	}
 	defer show()
@@ -129,7 +131,7 @@ func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field
 			err = errLeft
 		}
 		return err
-	case <-ctx.Done(): // a read from a terminal cannot be canceled; it ends with the process
+	case <-ctx.Done(): // a read from a terminal cannot be canceled: it lasts until the process ends
 		return ctx.Err()
 	}
 }
@@ -145,22 +147,19 @@ func wrapped(text string, out io.Writer) string {
 	return lipgloss.Wrap(text, max(width-4, 1), "")
 }
 
-// watched notices the end of the input, which forms take for an empty answer.
-type watched struct {
+// endReader records that its Reader has ended, because forms take the end of the input for an empty answer.
+type endReader struct {
 	io.Reader
 	ended bool
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *endReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	w.ended = w.ended || err == io.EOF
 	return n, err
 }
 
-// Fd returns the file descriptor of the terminal, for input without echo.
-func (w *watched) Fd() uintptr { return uintptr(w.fd()) }
-
-func (w *watched) fd() int {
+func (w *endReader) fd() int {
 	if f, ok := w.Reader.(interface{ Fd() uintptr }); ok {
 		return int(f.Fd())
 	}

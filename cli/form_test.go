@@ -7,8 +7,8 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// The list and each card show the key that leaves them.
-func TestFormShowsTheKeyThatLeavesIt(t *testing.T) {
+// In login, the list of the steps and the form of a single step show the key that closes them.
+func TestFormShowsTheKeyThatClosesIt(t *testing.T) {
 	t.Parallel()
 	term := ttytest.Start(t, newDemoBox(t).cmd("", "login"), 80, 24, "ACCESSIBLE=")
 	term.Shows("esc back")

@@ -12,9 +12,10 @@ import (
 // patienceVariable names the variable that sets how long verbs wait for a limactl that does not answer.
 const patienceVariable = "HERMES_BOX_CLI_TEST_PATIENCE"
 
-// A limactl that hangs, or prints one byte at a time, delays a verb by one timeout in all, however often the verb runs
-// limactl; the hint is the command that hangs. A doctor once took a minute and a half.
+// If limactl hangs, or prints one byte at a time, a verb waits for one timeout in all, however often it runs limactl.
+// The hint is the command that hangs.
 func TestHangingLimactlHasOneDeadline(t *testing.T) {
+	t.Parallel()
 	for name, hang := range map[string]string{
 		"hangs":   "exec sleep 600",
 		"dribble": "while :; do printf x; sleep 0.2; done",

@@ -16,7 +16,7 @@ import (
 // homeName is the environment variable that names the state directory.
 const homeName = "HERMES_BOX_HOME"
 
-// homeDir returns the state directory: HERMES_BOX_HOME, else the default.
+// homeDir returns the state directory: HERMES_BOX_HOME or, if that is not set, the default.
 func homeDir() (string, error) {
 	if dir := os.Getenv(homeName); dir != "" {
 		return filepath.Clean(dir), absolute(homeName, dir)
@@ -38,8 +38,7 @@ func usualHome() (string, error) {
 	return filepath.Join(os.Getenv("HOME"), ".hermes-box"), nil
 }
 
-// needHome makes sure that HOME is set, since Lima panics without it. If it is not, it is set from the user database, for
-// this process and its children.
+// needHome sets an unset HOME from the user database, for this process and its children, since Lima panics without it.
 func needHome() error {
 	home := os.Getenv("HOME")
 	if home != "" {
@@ -52,8 +51,8 @@ func needHome() error {
 		Hint("export HOME=DIR, with a directory of your own")
 }
 
-// absolute returns an error if the directory in a variable is not absolute: it would depend on the working directory. A
-// quoted "~", which the shell has not replaced, is not absolute either.
+// absolute returns an error if the directory in a variable is not absolute, since a relative one depends on the
+// working directory. A quoted "~", which the shell does not expand, is refused too.
 func absolute(variable, dir string) error {
 	if filepath.IsAbs(dir) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// A state directory that is not absolute is refused: it would be another one in each current directory, and '~/x' once
-// made a directory called "~". The hint sets the absolute path that was meant.
+// A state directory that is not absolute is refused, since it would depend on the current directory. So is one with a ~
+// that the shell has not expanded. The hint sets the absolute path that was meant, or /DIR if that is not known.
 func TestDirectoriesAreAbsolute(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

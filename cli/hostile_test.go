@@ -9,6 +9,7 @@ import (
 
 // Whatever limactl does, the dashboard works and quits, and no escape sequence of limactl reaches the terminal.
 func TestDashboardSurvivesHostileLimactl(t *testing.T) {
+	t.Parallel()
 	const says = `\033]52;c;ZXZpbA==\007\033[6n\033[31mBAD\302\2336n\342\200\256`
 	for name, script := range map[string]string{
 		"floods stdout":    "exec cat /dev/zero",

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// demoBox is a machine with a running box of the demo, whose programs ask and answer as the real ones do.
+// demoBox is a machine with a running box of the demo. Its programs prompt and print as the real ones do.
 type demoBox struct {
 	*machine
 	token  string // Executor's
@@ -30,7 +30,7 @@ func newDemoBox(t *testing.T) *demoBox {
 	return m
 }
 
-// connect connects something in Executor's portal, as a person does.
+// connect connects a service in Executor's portal, as a person does.
 func (m *demoBox) connect() {
 	m.t.Helper()
 	answer, err := http.Get(m.portal + "connect")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/internal/race"
 	"hermes-box/internal/rehearsal"
 	"hermes-box/ops"
 )
@@ -44,7 +45,7 @@ func (m *machine) must(args ...string) (stdout string) {
 	return out
 }
 
-// killAfter runs a command that is killed after a step, and checks that status works afterwards.
+// killAfter runs a command, kills it after a step, and checks that status works afterwards.
 func (m *machine) killAfter(step string, args ...string) {
 	m.t.Helper()
 	out, err := m.cmd(step, append(args, "--quiet")...).CombinedOutput()
@@ -91,19 +92,23 @@ func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
 	foreign := m.makeForeign()
 	create := []string{"create", "--mirror", m.mirror}
 	steps := m.steps(create...)
-	if len(steps) < 13 {
+	if len(steps) < 14 {
 		t.Fatalf("the plan is %v", steps)
 	}
-	m.must("destroy", "--force", "--quiet")
-	for _, step := range steps {
+	m.must("destroy", "--backups", "--confirm", "main", "--quiet")
+	for _, step := range race.Sample(steps, 3) {
 		m.killAfter(step, create...)
 		cut := m.inventory()
-		if step == "finish" { // the box is complete, only the journal is still open
+		if step == "finish" || step == "backup" { // the box is complete
 			m.must("start", "--quiet")
 			if out := m.must("status", "--json"); !strings.Contains(out, `"state":"running"`) {
 				t.Errorf("killed after its last step: %s", out)
 			}
-			m.must("destroy", "--force", "--quiet")
+			if made := m.backups(); len(made) != map[string]int{"finish": 0, "backup": 1}[step] {
+				t.Errorf("killed after %s, these backups are listed: %v", step, made)
+			}
+			m.must("backup", "--quiet")
+			m.must("destroy", "--backups", "--confirm", "main", "--quiet")
 		} else if out, _, err := m.run("start", "--json"); err == nil || !strings.Contains(out, `"code":"not_found"`) {
 			t.Errorf("start after a create was killed at %s: %v %s", step, err, out)
 		}
@@ -128,13 +133,13 @@ func TestStartKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	if want := []string{"ports", "boot", "services", "verify"}; !slices.Equal(steps, want) {
 		t.Fatalf("the plan is %v, want %v", steps, want)
 	}
-	for _, step := range steps {
+	for _, step := range race.Sample(steps, 3) {
 		m.must("stop", "--quiet")
 		m.killAfter(step, "start")
 		m.must("start", "--quiet")
 		m.wantSound("a start that was killed at " + step)
 	}
-	// The VM dies and its host agent stays: the plan of start has one more step.
+	// If the VM dies and its host agent keeps running, the plan of start has one more step.
 	inject(t, m, rehearsal.AgentStays)
 	m.powerOff()
 	m.waitForState("degraded")
@@ -156,22 +161,19 @@ func (m *machine) powerOff() {
 	}
 }
 
-// If the VM dies while start waits for its services, start stops waiting and reports it.
+// If the VM or its host agent dies while start waits for the box, start fails and says that the VM has died.
 func TestStartReportsAVMThatDies(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []string{"ha.pid", "qemu.pid"} {
 		m := newMachine(t)
 		m.makeBox()
 		m.must("stop", "--quiet")
-		inject(t, m, rehearsal.AgentStays)
-		// The first call of the helper without sudo after one with sudo is the first status after the services were
-		// started.
-		m.script("ssh", `cd `+m.lima()+`/main
-case "$*" in
-*"sudo -n "*"hermes-box-guest channel"*) touch started;;
-*"exec /usr/local/libexec/hermes-box-guest channel"*) [ ! -e started ] || { kill -9 $(cat `+dead+`); exit 255; };;
+		inject(t, m, rehearsal.AgentStays, rehearsal.ForwardDead)
+		// The process dies after the services were started, while start waits for the ports.
+		m.script("ssh", `case "$*" in
+*"sudo -n "*"hermes-box-guest channel"*) $REAL "$@"; status=$?; kill -9 $(cat `+m.lima()+`/main/`+dead+`); exit $status;;
 esac
-cd / && exec $REAL "$@"`)
+exec $REAL "$@"`)
 		begun := time.Now()
 		_, stderr, err := m.run("start", "--quiet")
 		if err == nil || !strings.Contains(stderr, "the VM of box \"main\" has died: ") || !strings.Contains(stderr, "hermes-box logs boot") {
@@ -202,7 +204,7 @@ func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	if want := []string{"quiesce", "stop"}; !slices.Equal(steps, want) {
 		t.Fatalf("the plan is %v, want %v", steps, want)
 	}
-	for _, step := range steps {
+	for _, step := range race.Sample(steps, 3) {
 		for _, next := range []string{"stop", "start"} {
 			m.must("start", "--quiet")
 			m.killAfter(step, "stop")
@@ -218,35 +220,77 @@ func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
+// If destroy is killed after any of its steps, either the box is unchanged, or other commands are refused until the next
+// destroy finishes the work. The backups stay listed until all of them are removed; the key is removed after them.
 func TestDestroyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t)
-	foreign := m.makeForeign()
-	m.makeBox()
-	steps := m.steps("destroy", "--force")
-	if want := []string{"vm", "disk", "forget"}; !slices.Equal(steps, want) {
-		t.Fatalf("the plan is %v, want %v", steps, want)
-	}
-	for _, step := range steps {
-		m.makeBox()
-		if out, _, err := m.run("destroy", "--json"); err == nil || !strings.Contains(out, `"code":"preflight_failed"`) {
-			t.Errorf("destroy without --force: %v %s", err, out)
-		}
-		m.killAfter(step, "destroy", "--force")
-		if step != "forget" {
-			before := m.inventory()
-			for _, next := range [][]string{{"create", "--mirror", m.mirror}, {"start"}, {"stop"}} {
-				if _, stderr, err := m.run(append(next, "--quiet")...); err == nil || !strings.Contains(stderr, "destroy --force ends it") {
-					t.Errorf("%s after a destroy that was killed at %s: %v %s", next[0], step, err, stderr)
+	for name, c := range map[string]struct {
+		args, steps []string
+	}{
+		"backup":  {[]string{"destroy"}, []string{"open", "copy", "check", "keep", "vm", "disk", "key", "forget"}},
+		"force":   {[]string{"destroy", "--force"}, []string{"vm", "disk", "key", "forget"}},
+		"backups": {[]string{"destroy", "--backups", "--confirm", "main"}, []string{"vm", "disk", "backups", "key", "forget"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			foreign := m.makeForeign()
+			m.makeBox()
+			if steps := m.steps(c.args...); !slices.Equal(steps, c.steps) {
+				t.Fatalf("the plan is %v, want %v", steps, c.steps)
+			}
+			for _, step := range race.Sample(c.steps, 3) {
+				m.makeBox()
+				m.killAfter(step, c.args...)
+				switch {
+				case step == "open" || step == "copy" || step == "check" || step == "keep":
+					m.wantSound("a destroy that was killed at " + step)
+					if made := m.backups(); (made[0].Label == "before-destroy") != (step != "open") {
+						t.Errorf("killed after %s, the newest backup is %+v", step, made[0])
+					}
+					m.must("destroy", "--quiet")
+				case step != "forget":
+					before := m.inventory()
+					for _, next := range [][]string{{"create", "--mirror", m.mirror}, {"start"}, {"stop"}, {"backup"}} {
+						if _, stderr, err := m.run(append(next, "--quiet")...); err == nil || !strings.Contains(stderr, "to finish it: hermes-box destroy") {
+							t.Errorf("%s after a destroy that was killed at %s: %v %s", next[0], step, err, stderr)
+						}
+					}
+					if remaining := m.inventory(); !slices.Equal(remaining, before) {
+						t.Errorf("another command continued the destroy that was killed at %s: remaining %v, was %v", step, remaining, before)
+					}
+					if gone := name == "backups" && step != "vm" && step != "disk"; gone != (len(m.backups()) == 0) {
+						t.Errorf("killed after %s, these backups are listed: %v", step, m.backups())
+					}
+					if name == "backup" && step == "vm" { // as if it was killed while Lima removed the directory of the VM
+						if err := os.MkdirAll(filepath.Join(m.lima(), "main", "guest"), 0o700); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if name == "backup" || step != "vm" { // its own backup has everything, or there is no data left to lose
+						m.must("destroy", "--quiet")
+						break
+					}
+					if _, stderr, err := m.run("destroy", "--quiet"); err == nil || !strings.Contains(stderr, "what has changed since is lost") ||
+						!strings.Contains(stderr, "hint: to destroy it all the same: hermes-box destroy --confirm main") {
+						t.Errorf("destroy after a destroy without a backup was killed at %s: %v %s", step, err, stderr)
+					}
+					if remaining := m.inventory(); !slices.Equal(remaining, before) {
+						t.Errorf("a destroy that asked for the name has changed %v to %v", before, remaining)
+					}
+					m.must("destroy", "--confirm", "main", "--quiet")
+				}
+				for _, e := range m.backups() {
+					m.must("backup", "verify", e.ID)
+				}
+				m.must("destroy", "--backups", "--confirm", "main", "--quiet")
+				if remaining := m.inventory(); !slices.Equal(remaining, foreign) {
+					t.Errorf("killed after %s, finished, remaining: %v", step, remaining)
+				}
+				if _, err := os.Lstat(filepath.Join(m.dir, "home", "backups", "main")); err == nil {
+					t.Errorf("killed after %s, finished, the directory of the backups remains", step)
 				}
 			}
-			if remaining := m.inventory(); !slices.Equal(remaining, before) {
-				t.Errorf("another command continued the destroy that was killed at %s: remaining %v, was %v", step, remaining, before)
-			}
-			m.must("destroy", "--force", "--quiet")
-		}
-		if remaining := m.inventory(); !slices.Equal(remaining, foreign) {
-			t.Errorf("killed after %s, finished, remaining: %v", step, remaining)
-		}
+		})
 	}
 }

@@ -1,16 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"hermes-box/ops"
 )
 
-// operation is the verb of an operation of the table; show prints its result.
+// operation returns the command for an operation of ops.Operations; show prints the result of the operation.
 func operation[R any](a *app, name string, show func(*printer, *ops.Box, R)) *cobra.Command {
 	o, ok := ops.OperationNamed(name)
 	if !ok {
@@ -26,6 +25,7 @@ func operation[R any](a *app, name string, show func(*printer, *ops.Box, R)) *co
 				return err
 			}
 			b.Mirrors = append(b.Mirrors, a.mirrors...)
+			b.KeyStore = cmp.Or(a.keyStore, b.KeyStore)
 			sink, end := a.sink()
 			result, err := b.Do(cmd.Context(), o.Name, force, sink)
 			end()
@@ -41,7 +41,7 @@ func operation[R any](a *app, name string, show func(*printer, *ops.Box, R)) *co
 	return cmd
 }
 
-// done says that an operation went well, in the words of the table.
+// done prints the text with which an operation reports success.
 func (p *printer) done(name string, b *ops.Box) {
 	o, _ := ops.OperationNamed(name)
 	p.line("%s box %s %s", p.green("✓"), p.bold(b.Name()), o.Done)
@@ -57,8 +57,15 @@ func (a *app) create() *cobra.Command {
 			p.line("%-12s hermes-box %s", next.To+":", next.Verb)
 		}
 		p.line("%-12s http://127.0.0.1:%d/", "executor:", b.Ports().Executor)
+		if made.Backup != nil {
+			p.line("%-12s %s; to make another: hermes-box backup", "backup:", made.Backup.ID)
+		}
+		if made.Key != nil {
+			p.line("%-12s %s; to keep a copy elsewhere, in case this machine is lost: hermes-box key export FILE", "key:", made.Key.Where)
+		}
 	})
 	cmd.Example = "  hermes-box create\n  hermes-box create --mirror /media/artifacts"
+	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the key of the backups is kept: file, keychain (macOS) or secret-service (Linux); by default the keyring, else a file")
 	cmd.Flags().StringArrayVar(&a.mirrors, "mirror", nil, "directory or base URL to ask first for artifacts, by digest")
 	return cmd
 }
@@ -88,23 +95,6 @@ func (a *app) restart() *cobra.Command {
 	return operation(a, "restart", func(p *printer, b *ops.Box, run *ops.Run) {
 		p.done("restart", b)
 		drift(p, run.Drift)
-	})
-}
-
-func (a *app) destroy() *cobra.Command {
-	return operation(a, "destroy", func(p *printer, b *ops.Box, gone *ops.Destroyed) {
-		if gone.Already {
-			p.line("box %s does not exist: nothing to do", p.bold(b.Name()))
-			return
-		}
-		if gone.Unfinished {
-			p.line("%s removed what an interrupted create of box %s had left", p.green("✓"), p.bold(b.Name()))
-		} else {
-			p.line("%s box %s is removed", p.green("✓"), p.bold(b.Name()))
-		}
-		if gone.CacheBytes > 0 {
-			p.line("%s of artifacts are kept for the next create; to remove them: rm -rf %s", humanize.IBytes(uint64(gone.CacheBytes)), shellescape.Quote(gone.Cache))
-		}
 	})
 }
 

@@ -25,12 +25,12 @@ func (a *app) login() *cobra.Command {
 	return &cobra.Command{
 		Use: "login [" + strings.Join(ops.SignInIDs(), "|") + "]", GroupID: "work", Args: cobra.MaximumNArgs(1), ValidArgs: ops.SignInIDs(),
 		Short: "sign in to the agents, step by step",
-		Long: `Sign in to the agents in the box, step by step and in any order. Each step says what it is for and which command it
-runs, runs that command in the box on this terminal, and is checked again afterwards. The box is asked each time and
-nothing is remembered: leave at any time and come back later.
+		Long: `Sign in to the agents in the box, step by step and in any order. Each step says what it is for. Most steps
+run a command in the box on this terminal; the others open a page in the browser or ask for a token. The box is asked each
+time which steps are done and nothing is remembered: leave at any time and come back later.
 
-With the name of a step only that step is run. With --json, or without a terminal, the steps are printed.
-ACCESSIBLE=1 asks line by line, for screen readers.`,
+With the name of a step only that step is run. --json lists the steps, and so does login without a terminal if no step is
+named. ACCESSIBLE=1 asks line by line, for screen readers.`,
 		Example: "  hermes-box login\n  hermes-box login codex\n  hermes-box login --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -100,7 +100,7 @@ func signInsText(p *printer, s signIns) {
 	}
 }
 
-// signInLine is a step in one line: glyph, title and word.
+// signInLine returns a step in one line: glyph, title and state.
 func signInLine(s style, step ops.SignIn) string {
 	glyph, word := s.yellow("◦"), "to do"
 	if step.Done {
@@ -109,7 +109,7 @@ func signInLine(s style, step ops.SignIn) string {
 	return strings.TrimRight(fmt.Sprintf("%s %-28s %-6s %s", glyph, step.Title, word, s.dim(step.Detail)), " ")
 }
 
-// loginStep does one step and prints how it stands then.
+// loginStep does one step and prints its state afterwards.
 func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal bool) error {
 	step, err := b.SignIn(ctx, id)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal boo
 		if step.Setup != "" {
 			return f.Hint("hermes-box setup %s --token-stdin <FILE", step.Setup)
 		}
-		return f.Hint("run it in one: %s", step.Type)
+		return f.Hint("in a terminal: %s", step.Type)
 	}
 	if step.Setup != "" {
 		a.screen = a.openScreen()
@@ -144,7 +144,7 @@ func (a *app) loginStep(ctx context.Context, b *ops.Box, id string, terminal boo
 func (a *app) doSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error {
 	switch {
 	case step.URL != "":
-		if a.screen == nil { // else the card shows it
+		if a.screen == nil { // otherwise the card shows it
 			fmt.Fprintln(a.out, step.URL)
 		}
 		a.browse(step.URL)
@@ -179,15 +179,15 @@ func (a *app) runSignIn(ctx context.Context, b *ops.Box, step ops.SignIn) error 
 		return err
 	}
 	sink, end := ops.Sink(nil), func() {}
-	if err == nil { // a program that failed may have set up something all the same, but that is not reported as done
+	if err == nil { // a program that failed may still have set up something, but that is not reported as done
 		sink, end = a.sink()
 	}
 	err = errors.Join(err, b.SignInEnded(ctx, step, sink))
 	end()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		fmt.Fprintln(a.errs) // it may have ended within a line
-		a.screen.untilRead(ctx, a.stdin)
+		fmt.Fprintln(a.errs) // its output may have ended within a line
+		a.screen.waitForEnter(ctx, a.stdin)
 		return fault.New(fault.ExternalFailed, "%s ended with status %d", strings.Join(step.Command, " "), exit.ExitCode()).
 			Hint("hermes-box login %s", step.ID)
 	}

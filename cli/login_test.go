@@ -71,7 +71,7 @@ func TestLoginRefuses(t *testing.T) {
 	}{
 		{"login nobody", 2, `login: there is no step "nobody"`},
 		{"login claude codex", 2, `login does not take "codex"`},
-		{"login claude", 2, "hint: run it in one: hermes-box exec -t -- claude auth login"},
+		{"login claude", 2, "hint: in a terminal: hermes-box exec -t -- claude auth login"},
 		{"login token", 2, "hint: hermes-box setup executor --token-stdin"},
 		{"setup executor", 2, "hint: hermes-box setup executor --token-stdin"},
 		{"setup", 2, "setup: an argument is missing"},
@@ -89,7 +89,7 @@ func TestLoginRefuses(t *testing.T) {
 	}
 }
 
-// A person goes through all steps of login with the keyboard.
+// A person goes through the steps of login with the keyboard.
 func TestLoginWalk(t *testing.T) {
 	t.Parallel()
 	m := newDemoBox(t)
@@ -119,7 +119,7 @@ func TestLoginWalk(t *testing.T) {
 	tm.Type(enter, "API key (in the demo any will do):")
 	tm.Type("a-key"+enter, "Which model? [demo-model]")
 	tm.Type(enter)
-	tm.Hears("✓.* have hermes take up its setup")
+	tm.Hears("✓.* make hermes read its new setup")
 	tm.Shows("✓ Hermes Agent", "✓ Hermes's model               done   demo-model", "▸ ◦ Executor's portal")
 
 	// A wrong token is refused and asked for again; the right one is accepted.
@@ -128,12 +128,12 @@ func TestLoginWalk(t *testing.T) {
 	tm.Type("0123456789"+enter, "executor does not accept this token", "▸ Run it here")
 	tm.Type(enter, "Paste it")
 	pasted := "\x1b[200~" + m.token + "\x1b[201~" // as terminals send a paste
-	tm.Type(pasted+enter, "✓ Executor's token for Hermes  done   Hermes knows Executor", "4 of 6 done")
+	tm.Type(pasted+enter, "✓ Executor's token for Hermes  done   Hermes uses Executor", "4 of 6 done")
 	if strings.Contains(tm.Output(), m.token) {
 		t.Error("the token was shown")
 	}
 
-	// Leaving prints the state of all steps.
+	// Leaving the list prints the state of all steps.
 	tm.Type(esc, "4 of 6 signed in", "hermes-box exec -t -- codex login --device-auth")
 	wantExit(t, tm, 0)
 	if opened, err := os.ReadFile(filepath.Join(m.dir, "opened")); err != nil || string(opened) != m.portal+"\n" {
@@ -141,7 +141,7 @@ func TestLoginWalk(t *testing.T) {
 	}
 }
 
-// A program that exits without setting anything up is reported as failed, and its step is not marked as done.
+// If no API key is typed, hermes setup fails. That is reported, and the step is not marked as done.
 func TestLoginEmptyKey(t *testing.T) {
 	t.Parallel()
 	m := newDemoBox(t)
@@ -151,8 +151,8 @@ func TestLoginEmptyKey(t *testing.T) {
 	tm.Type(enter, "API key (in the demo any will do):")
 	tm.Type(enter, "no key was given", "press enter to go back to the sign-in")
 	tm.Type(enter, "✗ hermes setup ended with status 1", "▸ Run it here")
-	if out := tm.Output(); strings.Contains(out, "take up its setup") {
-		t.Errorf("it says that Hermes took up its setup: %q", out)
+	if out := tm.Output(); strings.Contains(out, "read its new setup") {
+		t.Errorf("it says that Hermes read its setup: %q", out)
 	}
 	tm.Type(esc, "▸ ◦ Hermes Agent")
 	tm.Type(esc, "0 of 6 signed in")
@@ -185,13 +185,13 @@ func TestLoginLeavesTheShellsScreen(t *testing.T) {
 	wantExit(t, tm, 0)
 }
 
-// A command on a card fits on one line of 80 columns, also with --demo in it.
-func TestCommandsOnACardAreWhole(t *testing.T) {
+// A command on a card fits on one line of 80 columns, even with --demo in it.
+func TestCommandsOnACardAreNotWrapped(t *testing.T) {
 	a := &app{demo: true}
 	card := wrapped(cardText(ops.SignIn{Why: "why", Setup: "executor", Type: a.typed("hermes-box setup executor"), Ask: a.typed(ops.ShowToken)}), io.Discard)
 	for _, command := range []string{"hermes-box --demo setup executor\n", "\nhermes-box --demo exec -- sudo cat /data/secrets/executor-token.env\n"} {
 		if !strings.Contains(card, command) {
-			t.Errorf("%q is not whole in\n%s", command, card)
+			t.Errorf("%q is not on one line in\n%s", command, card)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestLoginChecksAgain(t *testing.T) {
 	tm.Shows("0 of 6 done", "▸ ◦ Claude Code")
 	tm.Type(enter, "▸ Run it here")
 	m.must("exec", "--", "sh", "-c", "echo code | claude auth login")
-	tm.Type(up+enter, "✓ Claude Code", "▸ Skip") // up from the first entry is the last one: check again
+	tm.Type(up+enter, "✓ Claude Code", "▸ Skip") // up from the first entry goes to the last one
 	tm.Type(esc, "1 of 6 done", "▸ ✓ Claude Code")
 	m.must("exec", "--", "claude", "auth", "logout")
 	tm.Type(up+up+enter, "0 of 6 done") // check again
@@ -272,7 +272,7 @@ func TestLoginAccessible(t *testing.T) {
 			tm.Hears("✓ Executor's token for Hermes")
 			tm.Hears("Enter a number between 1 and 8: ")
 			if all := tm.Output(); strings.Contains(all, m.token) || cursorMoves.MatchString(all) || env == "TERM=dumb" && strings.Contains(all, "\x1b") {
-				t.Errorf("the token, or a sequence that moves the cursor: %q", all)
+				t.Errorf("the output has the token, or a sequence that moves the cursor: %q", all)
 			}
 			tm.Type(endOfInput) // leaves, and runs nothing
 			tm.Hears("2 of 6 signed in")

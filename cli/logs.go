@@ -21,7 +21,7 @@ import (
 	"hermes-box/tui"
 )
 
-// renderers turn a line of the logs that are NDJSON into lines for people.
+// renderers has, for each log that is NDJSON, the function that formats a line of it for people.
 var renderers = map[string]func(style, []byte) string{"operations": eventText, "commands": commandText}
 
 func (a *app) logs() *cobra.Command {
@@ -31,11 +31,11 @@ func (a *app) logs() *cobra.Command {
 		Use: "logs [" + strings.Join(ops.LogSources, "|") + "]", GroupID: "look", Args: cobra.MaximumNArgs(1), ValidArgs: ops.LogSources,
 		Short: "show a log of the box or of what was done to it",
 		Long: `Show a log. hermes, executor and recovery are logs of services in the box; boot is the console of the VM;
-operations is what the newest operation on the box did; commands lists the runs of limactl and ssh (those that
-the dashboard repeats only where they failed). Without a name it shows operations.
+operations has the steps of the newest operation on the box; commands has the runs of limactl and ssh, except the
+successful ones that the dashboard repeats. Without a name it shows operations.
 
 Escape sequences and control characters are removed, since programs in the box can write anything; --raw keeps
-them. --json prints operations and commands as they are kept: one JSON object a line.`,
+them. --json prints operations and commands as JSON, one object a line.`,
 		Example: "  hermes-box logs\n  hermes-box logs executor -f\n  hermes-box logs commands -n 20 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source := "operations"
@@ -47,7 +47,7 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 			}
 			switch {
 			case lines < 1:
-				return fault.New(fault.InvalidInput, "--lines %d: at least 1", lines).Hint("hermes-box logs --lines 100")
+				return fault.New(fault.InvalidInput, "--lines is %d; it must be at least 1", lines).Hint("hermes-box logs --lines 100")
 			case a.json && raw:
 				return fault.New(fault.InvalidInput, "--json and --raw exclude each other").Hint("give one of them")
 			case a.json && renderers[source] == nil:
@@ -79,13 +79,14 @@ them. --json prints operations and commands as they are kept: one JSON object a 
 			return err
 		},
 	}
-	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines from the end")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as lines come in, until ctrl-c")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "number of lines to show, from the end")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show new lines as they come, until ctrl-c")
 	cmd.Flags().BoolVar(&raw, "raw", false, "pass the log through unchanged, escape sequences included")
 	return cmd
 }
 
-// logLine returns the function that renders a line of a log, without escape sequences and control characters.
+// logLine returns the function that renders a line of a log. It removes the escape sequences and control characters in
+// the line, except tabs and line ends.
 func (a *app) logLine(source string) func([]byte) string {
 	render := renderers[source]
 	if a.json {
@@ -98,8 +99,9 @@ func (a *app) logLine(source string) func([]byte) string {
 	return func(line []byte) string { return a.typed(render(s, line)) }
 }
 
-// whileRead returns a context that ends with EPIPE when the reader of a pipe closes it. While a log is silent, no write would
-// fail.
+// whileRead returns a context that ends with EPIPE when the reader of out has gone, if out is a pipe or a socket. With
+// ctx alone hermes-box would notice that only at its next write, and there is no next write if nothing is added to the
+// log.
 func whileRead(ctx context.Context, out io.Writer) context.Context {
 	f, ok := out.(*os.File)
 	if !ok {
@@ -110,7 +112,7 @@ func whileRead(ctx context.Context, out io.Writer) context.Context {
 	}
 	ctx, gone := context.WithCancelCause(ctx)
 	fd := int32(f.Fd())
-	go func() { // until the process ends
+	go func() { // until the reader has gone or the process ends
 		for {
 			poll := []unix.PollFd{{Fd: fd}}
 			n, err := unix.Poll(poll, -1)
@@ -132,7 +134,7 @@ type lineWriter struct {
 	rest   []byte
 }
 
-// maxLine is the longest line that is rendered whole; longer ones are shown in parts.
+// maxLine limits what lineWriter keeps: when it has that many bytes without a line end, it renders them as a line.
 const maxLine = 1 << 20
 
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -158,7 +160,7 @@ func (w *lineWriter) flush() error {
 	return err
 }
 
-// eventText renders one event of an operation; a line that is not one is shown as it is.
+// eventText renders one event of an operation. A line that is not an event is only sanitized.
 func eventText(s style, line []byte) string {
 	var e ops.Event
 	if json.Unmarshal(line, &e) != nil || e.Kind == "" {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestLogsAreForPeople(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	if err := rehearsal.Inject(m.lima(), rehearsal.CreateFails); err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ func TestLogsAreForPeople(t *testing.T) {
 		t.Fatal("create succeeded without a VM")
 	}
 	out, _, err := m.run("logs")
-	for _, want := range []string{"create   preflight  ✓ done in ", "create   vm         ✗ failed after ", "create   disk       ↩ undone", "steps: preflight claim "} {
+	for _, want := range []string{"create   preflight  ✓ done in ", "create   vm         ✗ failed after ", "create   disk       ↩ undone", "steps: preflight key claim "} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)
 		}
@@ -74,7 +75,7 @@ func TestFollowEndsQuietly(t *testing.T) {
 	}
 }
 
-func TestLinesAreWholeHoweverTheyCome(t *testing.T) {
+func TestLineWriterJoinsPartsOfALine(t *testing.T) {
 	var out bytes.Buffer
 	w := &lineWriter{out: &out, render: func(line []byte) string { return "<" + string(line) + ">" }}
 	for _, part := range []string{"a", "b\nc", "", "\n\nd"} {
@@ -87,9 +88,11 @@ func TestLinesAreWholeHoweverTheyCome(t *testing.T) {
 	}
 }
 
-// logs removes escape sequences from the console of the box, also in a pipe, where they once came out unchanged. --raw
-// keeps them. testdata/script/demo.txtar checks the same for the log of a service.
+// logs removes escape sequences from the console of the VM and from the log of commands, even if its output is a pipe.
+// --raw keeps them.
+// testdata/script/demo.txtar checks the log of a service in the same way.
 func TestLogsAreSanitized(t *testing.T) {
+	t.Parallel()
 	m := newBootedMachine(t)
 	const says = "\n\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07a\x00b\u009b31m\r\n\x1b[2Jc\u202e\n"
 	appendTo(t, filepath.Join(m.lima(), "main", "serial.log"), says)
@@ -153,8 +156,9 @@ func TestRenderedLines(t *testing.T) {
 	}
 }
 
-// logs says when a log is empty, as it is when the disk was full.
+// logs prints a note if the log is empty. An operation on a full disk leaves such a log.
 func TestAnEmptyLogIsReported(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	m.write("home/logs/main/1-create.ndjson", nil)

@@ -22,14 +22,14 @@ import (
 	"hermes-box/limactl"
 )
 
-// machine is a rehearsal machine. It is the demo's, but hermes-box runs on it without --demo: HERMES_BOX_HOME and PATH
-// select it.
+// machine is a directory with stand-ins for limactl, ssh and the guest, set up like a demo. hermes-box runs on it
+// without --demo, with HERMES_BOX_HOME and PATH set.
 type machine struct {
 	t       *testing.T
 	dir     string
 	bin     string // directory of its limactl and ssh
 	limactl string // path of limactl; some tests replace it
-	mirror  string // directory of the parts of its image
+	mirror  string // directory with the parts of Executor's image
 }
 
 func newMachine(t *testing.T) *machine {
@@ -51,7 +51,7 @@ func newMachine(t *testing.T) *machine {
 }
 
 // inMemory returns a directory in memory that has room for boxes and lets programs run, or "". Tests are faster there,
-// because a create syncs to disk two hundred times.
+// because a create syncs many files to disk.
 var inMemory = sync.OnceValue(func() string {
 	var fs unix.Statfs_t
 	if unix.Statfs("/dev/shm", &fs) != nil || int64(fs.Bavail)*int64(fs.Bsize) < 3<<30 {
@@ -96,7 +96,7 @@ func (m *machine) lima() string { return filepath.Join(m.dir, "home", "lima") }
 // cmd returns a command that runs hermes-box, or limactl, on this machine; crash names the step after which it is
 // killed.
 func (m *machine) cmd(crash string, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	m.t.Cleanup(cancel)
 	ttytest.HearSignals()
 	c := exec.CommandContext(ctx, "hermes-box", args...)
@@ -135,11 +135,15 @@ func names(ndjson string) (all []string) {
 	return all
 }
 
-// inventory lists everything that exists of boxes: records, journals, VMs and disks.
+// inventory lists the records, journals, keys, disks and VMs of all boxes.
 func (m *machine) inventory() (all []string) {
 	entries, _ := os.ReadDir(filepath.Join(m.dir, "home", "boxes"))
 	for _, e := range entries {
 		all = append(all, e.Name())
+	}
+	entries, _ = os.ReadDir(filepath.Join(m.dir, "home", "keys"))
+	for _, e := range entries {
+		all = append(all, "key "+e.Name())
 	}
 	disks, _, _ := m.run("limactl", "disk", "list", "--json")
 	for _, d := range names(disks) {
@@ -153,10 +157,13 @@ func (m *machine) inventory() (all []string) {
 
 const crashVariable = "HERMES_BOX_CLI_TEST_CRASH"
 
-// crash kills the process after the step that the test named.
-func crash(step string) {
+// afterStep kills the process, or reboots a box, after the step that the test named.
+func afterStep(step string) {
 	if step == os.Getenv(crashVariable) {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	if at, instance, _ := strings.Cut(os.Getenv(rebootVariable), " "); at == step {
+		reboot(os.Getenv("LIMA_HOME"), instance)
 	}
 }
 

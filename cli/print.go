@@ -13,7 +13,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// answer is the one JSON object of --json.
+// answer is the JSON object that a command prints with --json; logs prints one only for an error. With --events
+// an error is printed in this form too.
 type answer struct {
 	Schema  int      `json:"schema"`
 	OK      bool     `json:"ok"`
@@ -30,7 +31,7 @@ type problem struct {
 	Details  map[string]any `json:"details"`
 }
 
-// result prints the result of a command: as JSON, or as text prints it.
+// result prints the result of a command, as JSON or as the text that the function text writes.
 func (a *app) result(command string, v any, text func(p *printer)) error {
 	sanitize.Value(&v)
 	if a.json {
@@ -44,7 +45,7 @@ func (a *app) result(command string, v any, text func(p *printer)) error {
 }
 
 func (a *app) printError(command string, err error) {
-	if a.json || a.events { // with --events stderr is NDJSON to its last line
+	if a.json || a.events { // with --events every line of stderr is JSON
 		details := fault.DetailsOf(err)
 		if details == nil {
 			details = map[string]any{}
@@ -68,14 +69,15 @@ func (a *app) printError(command string, err error) {
 	}
 }
 
-// note prints a line that is neither result nor error.
+// note prints a line on stderr that is not an error.
 func (a *app) note(line string) {
 	if !a.quiet && !a.events {
 		fmt.Fprintln(a.errs, a.shown(line))
 	}
 }
 
-// sink returns where the events of an operation go, and a function to call at its end.
+// sink returns a Sink that prints the events of an operation (nil with --quiet), and a function to call at the end of
+// the operation.
 func (a *app) sink() (ops.Sink, func()) {
 	a.changes.Store(true)
 	switch {
@@ -89,16 +91,16 @@ func (a *app) sink() (ops.Sink, func()) {
 	return func(e ops.Event) { p.event(a.shownEvent(e)) }, p.close
 }
 
-// shownEvent returns an event with its texts for printing.
+// shownEvent returns the event with a title, line and error that are ready to print.
 func (a *app) shownEvent(e ops.Event) ops.Event {
 	e.Title, e.Line, e.Error = sanitize.Text(e.Title), a.shown(e.Line), a.shown(e.Error)
 	return e
 }
 
-// shown returns a text from elsewhere for printing: sanitized, with commands of this program completed by typed.
+// shown makes a text ready to print: it removes escape sequences and completes commands of this program as typed does.
 func (a *app) shown(text string) string { return a.typed(sanitize.Text(text)) }
 
-// meanwhile shows a line on a terminal until the function that it returns is called.
+// meanwhile shows a line on a terminal. The function that it returns removes the line.
 func (a *app) meanwhile(what string) (over func()) {
 	if a.quiet || a.events || accessible() || !isTerminal(a.errs) {
 		return func() {}

@@ -17,8 +17,9 @@ import (
 // heartbeat is how long the output may be silent while a step runs.
 const heartbeat = 30 * time.Second
 
-// progress prints the events of an operation: a line for each step that ends and, on a terminal, a line that is redrawn and
-// says what runs now. Without a terminal there is a heartbeat instead.
+// progress prints the events of an operation: a line for each warning and for each step that ends, is undone or is
+// kept. On a terminal it also redraws a line with the running steps. Without a terminal it prints a line for each
+// phase of a component, and a heartbeat.
 type progress struct {
 	out   io.Writer
 	style style
@@ -36,6 +37,9 @@ type running struct {
 	title       string
 	begun       time.Time
 	done, total int64
+	first       int64     // the first number of bytes that was reported in this phase
+	counted     time.Time // when first was reported
+	last        time.Time // when bytes were last reported
 	phases      ops.Phases
 }
 
@@ -64,7 +68,7 @@ func (p *progress) tick() {
 	}
 }
 
-// close removes the redrawn line.
+// close stops the redrawing and the heartbeat, and removes the redrawn line.
 func (p *progress) close() {
 	close(p.stop)
 	p.ended.Wait()
@@ -81,12 +85,16 @@ func (p *progress) event(e ops.Event) {
 		p.running[e.Step] = &running{title: e.Title, begun: time.Now()}
 	case ops.Bytes:
 		if r := p.running[e.Step]; r != nil {
+			if r.counted.IsZero() {
+				r.first, r.counted = e.Done, e.Time
+			}
 			r.done, r.total = e.Done, e.Total
+			r.last = e.Time
 		}
 	case ops.Phase:
 		if r := p.running[e.Step]; r != nil {
 			r.phases.Follow(e)
-			r.done, r.total = 0, 0 // they were of the phase before
+			r.done, r.total, r.counted = 0, 0, time.Time{} // they counted the previous phase
 		}
 		if e.Component != "" && !p.live {
 			p.print(p.style.dim(fmt.Sprintf("    %s %s: %s", e.Component, e.Phase, tui.SignOf(e.State).Word)))
@@ -146,7 +154,7 @@ func (p *progress) draw() {
 	p.drawn = true
 }
 
-// now says what runs, the oldest first.
+// now returns the running steps in one line, the oldest first.
 func (p *progress) now() string {
 	all := make([]*running, 0, len(p.running))
 	for _, r := range p.running {
@@ -159,12 +167,24 @@ func (p *progress) now() string {
 		if at := r.phases.String(); at != "" {
 			s += ": " + at
 		}
-		if r.total > 0 {
-			s += fmt.Sprintf(" %d of %d MiB", r.done>>20, r.total>>20)
-		}
-		parts = append(parts, s+" "+seconds(time.Since(r.begun).Seconds()))
+		parts = append(parts, s+r.moved()+" "+seconds(time.Since(r.begun).Seconds()))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// moved returns the bytes that a step has moved and, once it has reported bytes for a second, their rate.
+func (r *running) moved() string {
+	s := ""
+	switch {
+	case r.total > 0:
+		s = fmt.Sprintf(" %d of %d MiB", r.done>>20, r.total>>20)
+	case r.done > 0:
+		s = " " + sizeText(r.done)
+	}
+	if over := r.last.Sub(r.counted).Seconds(); s != "" && over >= 1 && r.done > r.first {
+		s += fmt.Sprintf(", %s/s", sizeText(int64(float64(r.done-r.first)/over)))
+	}
+	return s
 }
 
 // seconds formats a duration in seconds; a negative one is 0.

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"hermes-box/ops"
 )
 
-// Without a terminal each step prints one line, and no line is redrawn.
+// Without a terminal, progress prints lines and redraws none.
 func TestProgressWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, style{}, false)
@@ -44,6 +45,26 @@ func TestProgressOnTerminal(t *testing.T) {
 	last := frames[len(frames)-1]
 	if !strings.HasPrefix(last, "  boot the VM: node stage ") || !strings.Contains(last, " · fetch the software 1 of 2 MiB ") {
 		t.Errorf("the live line is %q", last)
+	}
+	at := time.Now()
+	for _, test := range []struct {
+		after time.Duration
+		done  int64
+		total int64
+		want  string
+	}{
+		{0, 1 << 20, 0, " · read 1.0 MiB 0."},
+		{time.Second, 11 << 20, 0, " · read 11 MiB, 10 MiB/s 0."},
+		{2 * time.Second, 41 << 20, 50 << 20, " · read 41 of 50 MiB, 20 MiB/s 0."},
+	} {
+		if test.after == 0 {
+			p.event(ops.Event{Kind: ops.Started, Step: "read", Title: "read"})
+		}
+		out.Reset()
+		p.event(ops.Event{Kind: ops.Bytes, Step: "read", Done: test.done, Total: test.total, Time: at.Add(test.after)})
+		if !strings.Contains(out.String(), test.want) {
+			t.Errorf("after %v the live line is %q, want %q", test.after, out.String(), test.want)
+		}
 	}
 	p.close()
 	if !strings.HasSuffix(out.String(), "\r\x1b[K") {

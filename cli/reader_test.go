@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// If the reader of its output has gone, a verb still does its work, and exits with the status of SIGPIPE. start and
-// stop once said "broken pipe" and exited with 1.
+// If nobody reads its output, a verb exits with 141, the status of a command that SIGPIPE ends. A verb that changes the box
+// has done its work by then.
 func TestNobodyReadsTheResult(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
 	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"doctor"}, {"help"}, {"stop"}, {"destroy", "--force"}} {
@@ -42,7 +43,7 @@ func TestNobodyReadsTheResult(t *testing.T) {
 	}
 }
 
-// logs -f exits when its reader exits, also while nothing is written to the log.
+// logs -f exits when its reader exits, even if nothing is written to the log.
 func TestFollowingEndsWithItsReader(t *testing.T) {
 	m := newMachine(t)
 	m.write("home/logs/commands.ndjson", []byte(`{"time":"2026-01-01T00:00:00Z","command":"limactl list"}`+"\n"))

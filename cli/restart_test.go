@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"hermes-box/internal/race"
 	"hermes-box/internal/rehearsal"
 	"hermes-box/ops"
 )
 
-// If restart is killed after any of its steps, status says after which, and start finishes it; no data is lost.
+// If restart is killed after any of its steps, status names that step, and start finishes the restart; no data is lost.
 func TestRestartKilledAfterEachStepIsFinishedByStart(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -20,7 +21,7 @@ func TestRestartKilledAfterEachStepIsFinishedByStart(t *testing.T) {
 		t.Fatalf("the plan is %v, want %v", steps, want)
 	}
 	m.wantSound("a restart")
-	for _, step := range steps {
+	for _, step := range race.Sample(steps, 3) {
 		m.killAfter(step, "restart")
 		st := decode[ops.Status](t, m.must("status", "--json")).Result
 		if u := st.Underway; u == nil || u.Running || u.Operation != "restart" || u.Step != step || u.Repair != "hermes-box start" {
@@ -55,7 +56,7 @@ func TestRestartThatCannotBootSaysThatTheBoxIsStopped(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"stop: the box is stopped; hermes-box start starts it"}; err == nil || !slices.Equal(kept, want) {
+	if want := []string{"stop: the box is stopped; to start it: hermes-box start"}; err == nil || !slices.Equal(kept, want) {
 		t.Errorf("kept %q, want %q: %v\n%s", kept, want, err, stderr)
 	}
 	heal(t, m, rehearsal.StartFails)

@@ -6,15 +6,14 @@ import (
 	"io"
 )
 
-// screen is the alternate screen of a terminal, on which the sign-in draws its forms: what the shell has written stays
-// untouched. Programs of the box run on the normal screen, where their output can be scrolled back. A nil screen does
-// nothing.
+// screen switches a terminal between the alternate screen, on which the sign-in draws its forms, and the normal
+// screen, on which programs of the box run so that their output can be scrolled back. A nil screen does nothing.
 type screen struct {
 	out io.Writer
 	on  bool
 }
 
-// openScreen enters the alternate screen; nil in accessible mode, where everything is printed in lines.
+// openScreen enters the alternate screen. In accessible mode, where everything is printed in lines, it returns nil.
 func (a *app) openScreen() *screen {
 	if accessible() {
 		return nil
@@ -31,7 +30,7 @@ func (s *screen) enter() {
 	}
 }
 
-// clear begins at the top again.
+// clear clears the alternate screen and moves the cursor to its top.
 func (s *screen) clear() {
 	if s != nil && s.on {
 		fmt.Fprint(s.out, "\x1b[2J\x1b[H")
@@ -45,8 +44,8 @@ func (s *screen) leave() {
 	}
 }
 
-// untilRead keeps what is on the normal screen until enter is pressed.
-func (s *screen) untilRead(ctx context.Context, in io.Reader) {
+// waitForEnter keeps the output on the normal screen until enter is pressed or ctx is done.
+func (s *screen) waitForEnter(ctx context.Context, in io.Reader) {
 	if s == nil || s.on {
 		return
 	}
@@ -58,6 +57,6 @@ func (s *screen) untilRead(ctx context.Context, in io.Reader) {
 	}()
 	select {
 	case <-pressed:
-	case <-ctx.Done(): // a read from a terminal cannot be ended; it ends with the process
+	case <-ctx.Done(): // a read from a terminal cannot be canceled: it lasts until the process ends
 	}
 }

@@ -12,13 +12,16 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hermes-box/internal/rehearsal"
 	"hermes-box/internal/rehearsal/demo"
+	"hermes-box/ops/keys"
 )
 
-// TestMain makes the test binary hermes-box, limactl and ssh as well: scripts find it under these names.
+// TestMain runs the tests. If the test binary is started under the name of hermes-box, of cut-stream or of a program
+// of the demo, such as limactl or ssh, it runs that program instead.
 func TestMain(m *testing.M) {
 	demo.Main()
 	// A program built with the race detector sleeps for a second before it exits, and the tests run many.
@@ -26,15 +29,18 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testOnlyPatience, _ = time.ParseDuration(os.Getenv(patienceVariable))
-	testOnlyStayRoot, testOnlyAfterStep, testOnlyHelper = true, crash, demo.Helper
+	testOnlyStayRoot, testOnlyAfterStep, testOnlyHelper, testOnlyKeyStore = true, afterStep, demo.Helper, keys.File
+	testOnlyPassphraseWork = 10
 	testscript.Main(m, map[string]func(){
 		"hermes-box": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"limactl":    func() {},
 		"ssh":        func() {},
+		"cut-stream": cutStream,
 	})
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Condition: func(cond string) (bool, error) {
 			return cond == runtime.GOARCH || cond == "root" && os.Geteuid() == 0, nil
@@ -48,8 +54,9 @@ func TestScripts(t *testing.T) {
 			commands, system, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
 			env.Setenv("PATH", strings.Join([]string{commands, props, system}, string(filepath.ListSeparator)))
 			executor, dashboard := freePorts(t)
-			demoDir := shortDir(t)
-			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "LIMA="+home+"/lima",
+			caches := shortDir(t)
+			demoDir := filepath.Join(caches, "hermes-box-demo") // the default directory on Linux, so that printed commands need not name it
+			env.Vars = append(env.Vars, "HERMES_BOX_HOME="+home, "HERMES_BOX_CONFIG=", "HOME="+env.WorkDir, "XDG_CACHE_HOME="+caches, "LIMA="+home+"/lima",
 				demo.DirVariable+"="+demoDir, demo.PaceVariable+"=0", "DEMO="+demoDir,
 				fmt.Sprint("PORT=", executor), "GORACE="+os.Getenv("GORACE"))
 			config := fmt.Sprintf("schema: 1\nname: main\nports: {executor: %d, dashboard: %d}\n", executor, dashboard)
@@ -57,7 +64,7 @@ func TestScripts(t *testing.T) {
 				os.WriteFile(filepath.Join(env.WorkDir, "hermes-box.yaml"), []byte(config), 0o644))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"port": hold, "answers": answers, "idle": idle, "edit": edit, "touch-future": touchFuture,
+			"port": hold, "answers": answers, "idle": idle, "edit": edit, "touch-future": touchFuture, "identity": identity, "backup-id": backupID,
 			"first-of-path": func(ts *testscript.TestScript, _ bool, _ []string) {
 				first, _, _ := strings.Cut(ts.Getenv("PATH"), ":")
 				ts.Setenv("PATH", first)
@@ -86,7 +93,7 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() { l.Close() })
 }
 
-// answers waits until the address in a file answers, or with "!" until it no longer does.
+// answers waits until the address in a file answers; with "!" it waits until the address no longer answers.
 func answers(ts *testscript.TestScript, neg bool, args []string) {
 	address := strings.TrimSpace(ts.ReadFile(args[0]))
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -103,7 +110,7 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// idle waits until no process has the directory on its command line or as its LIMA_HOME.
+// idle waits until no process has a path that begins with the directory on its command line or in its LIMA_HOME.
 func idle(ts *testscript.TestScript, _ bool, args []string) {
 	dir := []byte(args[0])
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -125,13 +132,33 @@ func idle(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// edit replaces a text in a file with another.
+// edit replaces all occurrences of a text in a file.
 func edit(ts *testscript.TestScript, _ bool, args []string) {
 	data := ts.ReadFile(args[0])
 	if !strings.Contains(data, args[1]) {
 		ts.Fatalf("%s does not contain %q", args[0], args[1])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(data, args[1], args[2])), 0o644))
+}
+
+// identity writes an age identity into a file and puts its recipient into a variable.
+func identity(ts *testscript.TestScript, _ bool, args []string) {
+	made, err := age.GenerateX25519Identity()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(made.String()+"\n"), 0o600))
+	ts.Setenv(args[1], made.Recipient().String())
+}
+
+// backupID puts the id of the demo's backup with a label into a variable.
+func backupID(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("hermes-box", "--demo", "backup", "list"))
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		if id, _, _ := strings.Cut(line, " "); strings.HasSuffix(id, "-"+args[0]) {
+			ts.Setenv(args[1], id)
+			return
+		}
+	}
+	ts.Fatalf("no backup has the label %q", args[0])
 }
 
 func touchFuture(ts *testscript.TestScript, _ bool, args []string) {

@@ -23,7 +23,7 @@ func (a *app) setup() *cobra.Command {
 
 It is tried first: Executor must accept it and offer exactly the tools execute and resume. Then it is stored in Hermes's
 environment file in the box, Hermes is restarted and must find the same tools. If that fails, Hermes stays as it was.
-Running it again with the same token changes nothing.`,
+Running setup again with the same token changes nothing.`,
 		Example: "  hermes-box setup executor\n  " + ops.ShowToken + " | hermes-box setup executor --token-stdin",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(cmd, "service", args[0], []string{"executor"}); err != nil {
@@ -58,7 +58,7 @@ func setupText(p *printer, done *ops.ExecutorSetup) {
 	p.line("%s Hermes uses Executor: %s", p.green("✓"), strings.Join(done.Tools, ", "))
 }
 
-// maxToken is longer than any token.
+// maxToken is the number of bytes that token reads from stdin at most. protocol.ValidToken accepts no token that long.
 const maxToken = 16 << 10
 
 // token reads a token from stdin, or asks for it on the terminal without showing it.
@@ -81,7 +81,7 @@ func (a *app) token(ctx context.Context, stdin bool) (string, error) {
 func (a *app) askToken(ctx context.Context) (string, error) {
 	var text string
 	question := huh.NewInput().Title("Executor's token").Prompt("").EchoMode(huh.EchoModeNone).Value(&text).
-		Description("Paste it, unseen, and press enter. In the box it is shown by\n" + a.typed(ops.ShowToken)).
+		Description("Paste it (it stays hidden) and press enter. To see it in the box:\n" + a.typed(ops.ShowToken)).
 		Validate(func(text string) error {
 			if text != "" && !protocol.ValidToken(bareToken(text)) {
 				return errors.New("a token is made of letters, digits and -._~+/=")
@@ -100,7 +100,8 @@ func (a *app) askToken(ctx context.Context) (string, error) {
 	return bareToken(text), nil
 }
 
-// bareToken returns the token in a line NAME=token of an environment file or in a header.
+// bareToken removes what may precede a token: EXECUTOR_AUTH_TOKEN= in an environment file, or
+// "Authorization: Bearer" in a header.
 func bareToken(text string) string {
 	text = strings.TrimSpace(text)
 	for _, prefix := range []string{"EXECUTOR_AUTH_TOKEN=", "Authorization: ", "Bearer "} {

@@ -73,7 +73,7 @@ func TestSetupExecutorRefuses(t *testing.T) {
 			t.Errorf("hermes's .env is %q, its config.yaml %q", m.hermesFile(".env"), m.hermesFile("config.yaml"))
 		}
 	}
-	refused(wrong, 1, "hermes-box: executor does not accept this token\nhint: hermes-box exec -- sudo cat")
+	refused(wrong, 1, "hermes-box: executor does not accept this token\nhint: to see the right one: hermes-box exec -- sudo cat")
 	m.wantNoSecret(wrong)
 	for _, text := range []string{"\n", m.token + "\n" + m.token, "$(reboot)"} {
 		refused(text, 2, "this is not a token")
@@ -85,8 +85,8 @@ func TestSetupExecutorRefuses(t *testing.T) {
 	m.wantNoSecret(m.token)
 }
 
-// wantNoSecret fails if any file of the host's state directory holds the secret: records, journals, the logs of
-// operations, and the log of commands with their arguments.
+// wantNoSecret fails if a file of the host's state directory holds the secret. It skips the guest's own files and
+// files larger than 16 MiB.
 func (m *demoBox) wantNoSecret(secret string) {
 	m.t.Helper()
 	searched := false
@@ -97,7 +97,7 @@ func (m *demoBox) wantNoSecret(secret string) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		if info, err := d.Info(); err != nil || info.Size() > 16<<20 { // a disk of the guest, which is empty
+		if info, err := d.Info(); err != nil || info.Size() > 16<<20 { // the disk image of the guest, which is empty
 			return err
 		}
 		data, err := os.ReadFile(path)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/age"
 	"hermes-box/ops"
 	"hermes-box/tui"
 	"hermes-box/tui/widget"
@@ -17,7 +18,7 @@ func (a *app) status() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", GroupID: "look", Args: cobra.NoArgs,
 		Short: "show the box and its components",
-		Long:  "Show the box and its components, by one round trip into a running box. A box that is off is shown as it was\nlast seen.",
+		Long:  "Show the box and its components. A running box is asked, in one round trip; a box that is off is shown as it\nwas last seen.",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
 	}
 }
@@ -39,12 +40,15 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	if g := st.Guest; g != nil {
 		line += fmt.Sprintf("   %s %s", g.OS, g.Arch)
 		if st.Live {
-			line += "   up " + age(time.Duration(g.Uptime)*time.Second)
+			line += "   up " + age.Format(time.Duration(g.Uptime)*time.Second)
 		}
 	}
 	p.line("%s", line)
 	if st.Cause != "" {
 		p.line("%s", st.Cause)
+	}
+	if st.Repair != "" {
+		p.line("  %s", p.dim("→ "+st.Repair))
 	}
 	if u := st.Underway; u != nil {
 		p.line("%s %s", p.yellow("!"), u)
@@ -58,6 +62,10 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 	}
 	if st.State == "absent" && st.Underway == nil {
 		p.line("to create it: hermes-box create")
+	}
+	if k := st.Kept; k != nil {
+		p.line("its newest backup was made %s", ago(k.Time, now))
+		p.line("to restore it: hermes-box restore %s", k.ID)
 	}
 	for _, c := range st.Components {
 		version := c.Applied
@@ -92,13 +100,17 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("%s the clock of the box is %s this machine's", p.yellow("!"), skew)
 		p.line("  %s", p.dim("→ "+ops.ClockRepair))
 	}
+	scheduleProblem(p, st.Schedule)
+	if st.Key != nil {
+		p.line("%s %s", p.yellow("!"), st.Key.Warning)
+		p.line("  %s", p.dim("→ "+st.Key.Repair))
+	}
 	for _, port := range st.PortProblems() {
 		p.line("%s %s", p.yellow("!"), port.Problem())
 		p.line("  %s", p.dim("→ "+port.Repair()))
 	}
 }
 
-// components prints the components after create.
 func components(p *printer, s *protocol.Status) {
 	if s == nil {
 		return
@@ -127,24 +139,11 @@ func usage(u protocol.Usage) string {
 	return fmt.Sprintf("%.1f/%.1f GiB", float64(u.Used)/(1<<30), float64(u.Total)/(1<<30))
 }
 
-// ago says how long ago something was seen. For a time in the future, after a clock was set back, it says the time.
+// ago formats how long ago something happened. If the time is more than a second in the future, because a clock was
+// set back, ago returns the time itself and says that it is in the future.
 func ago(at, now time.Time) string {
 	if at.After(now.Add(time.Second)) {
-		return "at " + at.Local().Format(time.DateTime) + ", which this machine's clock has yet to reach"
+		return "at " + at.Local().Format(time.DateTime) + ", which is in the future by this machine's clock"
 	}
-	return age(now.Sub(at)) + " ago"
-}
-
-// age formats a duration in its two largest units; a negative one is 0.
-func age(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
+	return age.Format(now.Sub(at)) + " ago"
 }

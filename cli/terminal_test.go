@@ -33,10 +33,10 @@ func wantExit(t *testing.T, tm *ttytest.Terminal, status int) {
 }
 
 const (
-	// setModes sets as many terminal modes as tmux and editors do.
+	// setModes sets the terminal modes that tmux and editors set.
 	setModes = `printf "\033[?1049h\033[?1000h\033[?1003h\033[?1006h\033[?1004h\033[?2004h\033[?25l\033[>4;2m\033[>1u";`
-	// fullScreen is a program that sets them and prints "drawing". It needs a sh of its own: a bash that is about to
-	// exec loses a SIGHUP.
+	// fullScreen is a program that sets these modes and prints "drawing". It needs a sh of its own: bash loses a SIGHUP that
+	// arrives just before it execs.
 	fullScreen = setModes + `printf drawing; exec sleep 1000`
 )
 
@@ -85,7 +85,7 @@ func TestTerminalInTheBox(t *testing.T) {
 	m.makeBox()
 
 	tm := ttytest.Start(t, m.cmd("", "ssh"), 100, 30)
-	tm.Hears(`no VM is here.*\n.*guest/workspace`) // attaching to a demo says that it is one
+	tm.Hears(`no VM is here.*\n.*guest/workspace`) // attaching to a demo prints that it is a demo
 	tm.Hears(`agent@demo:workspace\$ `)
 	tm.Type("stty size\r")
 	tm.Hears(`30 100`)
@@ -100,7 +100,7 @@ func TestTerminalInTheBox(t *testing.T) {
 	tm.Type("exit 7\r")
 	wantExit(t, tm, 7)
 
-	// Sign in to each agent; the box's own probes must then find it signed in.
+	// Sign in to each agent. status must then show all of them as signed in.
 	for _, step := range []struct{ args, question, answer, done string }{
 		{"claude auth login", `Paste the code.*: `, "any\r", `Signed in`},
 		{"codex login --device-auth", `Press enter.*: `, "\r", `Successfully logged in`},

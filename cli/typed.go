@@ -26,8 +26,9 @@ type boxCommands struct {
 	pattern *regexp.Regexp
 }
 
-// find returns where each name of the program begins and ends, and where its verb ends. A colour, or a line break in JSON,
-// ends with a letter, so that no word boundary follows it.
+// find returns, for each command line, where the name of the program begins and ends, and where the verb ends. The
+// pattern has alternatives for a colour sequence and for an escape of JSON, such as \n, in front of the name: both end
+// with a letter, so that there is no word boundary after them.
 func (c *boxCommands) find(text string) (found [][3]int) {
 	c.once.Do(func() {
 		var verbs []string
@@ -44,17 +45,29 @@ func (c *boxCommands) find(text string) (found [][3]int) {
 	return found
 }
 
-// typed completes every command line of this program in a text, so that it acts on the same box as this run when it is
-// pasted into the same shell. All printed text passes through it, and the strings in JSON too.
+// typed completes the command lines that work on a box, so that they act on the same box as this run when they are
+// pasted into the same shell. Messages and results pass through typed, even the strings in JSON; log lines that are
+// JSON pass through typedJSON.
 func (a *app) typed(text string) string {
+	text = a.demoDir(text)
 	if !strings.Contains(text, "hermes-box ") {
 		return text
 	}
 	return a.withProgram(text, a.program())
 }
 
+// demoDir changes the advice "set HERMES_BOX_HOME to": in a demo it names the variable that chooses the directory of
+// the demo.
+func (a *app) demoDir(text string) string {
+	if !a.demo {
+		return text
+	}
+	return strings.ReplaceAll(text, "set "+homeName+" to", "set "+demo.DirVariable+" to")
+}
+
 // typedJSON is typed for a text that is JSON.
 func (a *app) typedJSON(text string) string {
+	text = a.demoDir(text)
 	escaped, err := json.Marshal(a.program())
 	if err != nil || !strings.Contains(text, "hermes-box ") {
 		return text
@@ -62,7 +75,7 @@ func (a *app) typedJSON(text string) string {
 	return a.withProgram(text, string(escaped[1:len(escaped)-1]))
 }
 
-// withProgram replaces the name of the program in every command line of a text.
+// withProgram replaces the name of the program in the command lines of a text, except where --help follows the verb.
 func (a *app) withProgram(text, program string) string {
 	if program == "hermes-box" {
 		return text
@@ -80,8 +93,9 @@ func (a *app) withProgram(text, program string) string {
 	return out.String() + text[end:]
 }
 
-// program returns what to type instead of "hermes-box". Environment variables may have been set only for this run, so they
-// are included if another box would be used without them.
+// program returns the text to type instead of "hermes-box". Environment variables may be set for this run only. If the
+// command would use another box without HERMES_BOX_HOME or HERMES_BOX_DEMO_DIR, the text sets that variable; if it
+// would use another config without HERMES_BOX_CONFIG, the text has --config.
 func (a *app) program() string {
 	if a.demo {
 		return demoVariable() + "hermes-box --demo"
@@ -104,8 +118,9 @@ func (a *app) program() string {
 	return program + " --config " + shellescape.Quote(path)
 }
 
-// sameBox reports whether hermes-box without --config works on the config at path, in this directory, with and without
-// HERMES_BOX_CONFIG. byDefault says that the path was chosen without --config.
+// sameBox reports whether a command in this directory needs no --config: it uses the config at path while
+// HERMES_BOX_CONFIG is unchanged, and no other config if that variable is no longer set. byDefault means that the path
+// was chosen without --config.
 func sameBox(path string, byDefault bool) bool {
 	env := os.Getenv(config.EnvPath)
 	if env != "" && !byDefault && !samePath(env, path) {
@@ -117,7 +132,8 @@ func sameBox(path string, byDefault bool) bool {
 	return samePath(config.FileName, path)
 }
 
-// samePath reports whether two paths are the same name in the same directory. A box belongs to a directory.
+// samePath reports whether two paths have the same name and the same directory, after links are resolved in the
+// directory.
 func samePath(a, b string) bool { return realPath(a) == realPath(b) }
 
 // realPath returns an absolute path whose directory has no symbolic links, if the directory exists.
@@ -131,8 +147,9 @@ func realPath(path string) string {
 	return path
 }
 
-// homeVariable returns the assignment of HERMES_BOX_HOME and a space, if the default state directory also has a box of the
-// config at path.
+// homeVariable returns the assignment of HERMES_BOX_HOME and a space, if the variable names another directory than the
+// default state directory, and the default one also has a box whose config is in the directory of path. Otherwise it
+// returns "".
 func homeVariable(path string) string {
 	dir := os.Getenv(homeName)
 	if dir == "" {
@@ -145,18 +162,15 @@ func homeVariable(path string) string {
 	return homeName + "=" + shellescape.Quote(dir) + " "
 }
 
-// demoVariable returns the assignment of HERMES_BOX_DEMO_DIR and a space, if there is also a demo in the default directory.
+// demoVariable returns the assignment of HERMES_BOX_DEMO_DIR and a space, if the variable names another directory than the
+// default one. A command without the assignment would then work on another demo, or make one.
 func demoVariable() string {
 	dir := os.Getenv(demo.DirVariable)
 	if dir == "" {
 		return ""
 	}
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	usual := filepath.Join(cache, "hermes-box-demo")
-	if _, err := os.Stat(filepath.Join(usual, config.FileName)); err != nil || samePath(usual, dir) {
+	if err == nil && samePath(filepath.Join(cache, "hermes-box-demo"), dir) {
 		return ""
 	}
 	return demo.DirVariable + "=" + shellescape.Quote(dir) + " "

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,11 +18,11 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"hermes-box/internal/rehearsal/demo"
+	"hermes-box/ops"
 	"hermes-box/ops/store"
 )
 
-// A printed command acts on the same box as the command that printed it, however that box was chosen. A hint without
-// --config once removed the box of the current directory.
+// A printed command acts on the same box as the command that printed it, however that box was chosen.
 func TestTypedCommandsNameTheBox(t *testing.T) {
 	dir, home, usual := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, name := range []string{"hermes-box.yaml", "other.yaml", "it's b.yaml"} {
@@ -31,6 +32,11 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 	}
 	empty := filepath.Join(dir, "empty")
 	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	caches, err := os.UserCacheDir()
+	if err != nil {
 		t.Fatal(err)
 	}
 	here, other, odd := filepath.Join(dir, "hermes-box.yaml"), filepath.Join(dir, "other.yaml"), filepath.Join(dir, "it's b.yaml")
@@ -44,6 +50,7 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 		dir, flag       string
 		env, home, user string
 		demo            bool
+		demoDir         string
 		want            string
 	}{
 		{name: "config of the current directory", dir: dir, want: "hermes-box"},
@@ -59,6 +66,9 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 		{name: "another home", dir: dir, home: home, user: usual, want: "HERMES_BOX_HOME=" + home + " hermes-box"},
 		{name: "another home, and the usual one has no such box", dir: dir, home: home, user: home, want: "hermes-box"},
 		{name: "a demo", dir: dir, demo: true, want: "hermes-box --demo"},
+		{name: "a demo in the default directory", dir: dir, user: usual, demo: true, demoDir: caches + "/hermes-box-demo", want: "hermes-box --demo"},
+		{name: "a demo elsewhere, and none in the default directory", dir: dir, user: usual, demo: true, demoDir: "/x/a demo",
+			want: "HERMES_BOX_DEMO_DIR='/x/a demo' hermes-box --demo"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := h.SaveRecord(&store.Record{Name: "main", ConfigDir: realPath(dir)}); err != nil {
@@ -68,7 +78,7 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 			t.Setenv("HERMES_BOX_CONFIG", c.env)
 			t.Setenv("HERMES_BOX_HOME", c.home)
 			t.Setenv("HOME", c.user)
-			t.Setenv(demo.DirVariable, "")
+			t.Setenv(demo.DirVariable, c.demoDir)
 			if dir, err := usualHome(); err == nil && c.user == usual && dir != string(h) {
 				t.Skip("root uses the home of the user hermes-box, which exists here")
 			}
@@ -100,9 +110,10 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 	}
 }
 
-// A hint can be pasted into a shell and acts on the box of the command that printed it, also if the name of the config
+// A hint can be pasted into a shell and acts on the box of the command that printed it, even if the name of the config
 // has spaces and quotes.
 func TestHintsCanBePasted(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.write("beta's file.yaml", []byte("schema: 1\nname: beta\n"))
 	m.write("hermes-box.lock", lockFixture(t))
@@ -118,7 +129,7 @@ func TestHintsCanBePasted(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &a); err != nil || !strings.Contains(a.Error.Recovery, `"beta"`) {
 		t.Fatalf("%v: %s", err, out)
 	}
-	command, _, _ := strings.Cut(a.Error.Recovery, " removes box")
+	command := a.Error.Recovery[strings.LastIndex(a.Error.Recovery, ": ")+2:]
 	sh := m.cmd("", "status")
 	sh.Path, sh.Args = "/bin/sh", []string{"sh", "-c", command}
 	if out, err := sh.CombinedOutput(); err != nil || !strings.Contains(string(out), "box beta is removed") {
@@ -132,11 +143,11 @@ func TestHintsCanBePasted(t *testing.T) {
 	}
 }
 
-// commandWord matches the command lines of hermes-box in a message, by the word before them: "hermes-box status" is
-// one in "see hermes-box status", but not in "the hermes-box status".
+// commandWord matches the command lines of hermes-box in a message. The text before decides: "see hermes-box status"
+// has a command line, "the hermes-box status" has none.
 var commandWord = regexp.MustCompile("(?:^|[\\n\"'`(]\\s*|[;:,|]\\s+|\\b(?:then|or|and|see|type|run|with|by|use|try)\\s+)hermes-box ([a-z]+)([^;|,`()]*)")
 
-// Each command line in a message names a verb and flags that exist. Two hints once named a verb that did not.
+// Each command line in a message names a verb and flags that exist.
 func TestCommandsInMessagesExist(t *testing.T) {
 	root := (&app{}).root()
 	seen := 0
@@ -146,13 +157,17 @@ func TestCommandsInMessagesExist(t *testing.T) {
 		}
 		for _, m := range commandWord.FindAllStringSubmatch(text, -1) {
 			word := m[1]
-			if strings.Contains("alone and as does itself then without typed", word) {
+			if strings.Contains("alone and as does itself pool then without typed", word) {
 				continue
 			}
 			seen++
-			verb, _, err := root.Find([]string{word})
-			if err != nil || verb == root {
-				t.Errorf("%s: there is no verb %q, in %q", where, word, text)
+			words := []string{word}
+			if rest := strings.Fields(m[2]); len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+				words = append(words, rest[0])
+			}
+			verb, rest, err := root.Find(words)
+			if err != nil || verb == root || verb.HasSubCommands() && len(rest) > 0 {
+				t.Errorf("%s: there is no verb %q, in %q", where, words, text)
 				continue
 			}
 			for _, flag := range flagsOf(m[2]) {
@@ -170,6 +185,75 @@ func TestCommandsInMessagesExist(t *testing.T) {
 	}
 }
 
+// hintCommand matches a command line that begins a message or follows a separator in it.
+var hintCommand = regexp.MustCompile(`(?:^|[;:]\s+)(?:(?:then|or|and)\s+)?(?:hermes-box|age-keygen|LIMA_HOME=%s limactl)((?: [^;:|&,()\n]+)?)`)
+
+// In a hint, only a separator may follow a command, so that the command can be pasted: "to see it: hermes-box status"
+// is right, "hermes-box status shows it" is wrong.
+func TestHintsHaveNoProseAfterCommands(t *testing.T) {
+	known := append(strings.Fields("executor dashboard list on off file"), ops.LogSources...)
+	for _, hint := range []string{"hermes-box status shows it", "to see it: hermes-box logs boot; hermes-box create makes it", "hermes-box destroy --force removes box %q"} {
+		if prose(hint, known) == "" {
+			t.Errorf("%q passes", hint)
+		}
+	}
+	seen := 0
+	eachString(t, func(where, text string) {
+		if !hintCommand.MatchString(text) {
+			return
+		}
+		seen++
+		if word := prose(text, known); word != "" {
+			t.Errorf("%s: %q goes on with %q after a command", where, text, word)
+		}
+	})
+	eachNode(t, func(where string, n ast.Node) bool { // in a hint a %s may be a command; elsewhere it may be anything
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		if method, ok := call.Fun.(*ast.SelectorExpr); !ok || method.Sel.Name != "Hint" {
+			return true
+		}
+		text := concatenated(call.Args[0])
+		for _, m := range regexp.MustCompile(`(?:^|[;:] )(?:hermes-box )?%s((?: [^;:|&,()\n]+)?)`).FindAllStringSubmatch(text, -1) {
+			seen++
+			for _, word := range strings.Fields(m[1]) {
+				if regexp.MustCompile(`^[a-z]{2,}$`).MatchString(word) {
+					t.Errorf("%s: %q goes on with %q after a command", where, text, word)
+				}
+			}
+		}
+		return true
+	})
+	if seen < 80 {
+		t.Errorf("found only %d hints", seen)
+	}
+}
+
+// prose returns the first word that follows a command in a hint without being a part of it, or "". The words in known
+// are arguments.
+func prose(hint string, known []string) string {
+	root := (&app{}).root()
+	for _, m := range hintCommand.FindAllStringSubmatch(hint, -1) {
+		line, _, _ := strings.Cut(m[1], " -- ")
+		words := strings.Fields(line)
+		if strings.HasPrefix(m[0], "hermes-box") || strings.Contains(m[0], " hermes-box") {
+			verb, rest, err := root.Find(words)
+			if err != nil || verb == root { // TestCommandsInMessagesExist looks at these
+				continue
+			}
+			words = rest
+		}
+		for _, word := range words {
+			if regexp.MustCompile(`^[a-z]{2,}$`).MatchString(word) && !slices.Contains(known, word) {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
 // flagsOf returns the names of the long flags of a command line up to "--".
 func flagsOf(line string) (flags []string) {
 	for _, word := range strings.Fields(line) {
@@ -184,8 +268,31 @@ func flagsOf(line string) (flags []string) {
 	return flags
 }
 
-// eachString calls visit with each string in the source of the program; a concatenation is one string.
+// eachString calls visit with the strings in the files of eachNode, except import paths. A concatenation is one
+// string.
 func eachString(t *testing.T, visit func(where, text string)) {
+	t.Helper()
+	eachNode(t, func(where string, n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.BinaryExpr:
+			if text := concatenated(n); text != "" {
+				visit(where, text)
+				return false
+			}
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+				visit(where, text)
+			}
+		}
+		return true
+	})
+}
+
+// eachNode calls visit with the position of each node in the Go files of the program and with the node, as ast.Inspect
+// does. It leaves out tests and the directories e2e, testdata and screenshots.
+func eachNode(t *testing.T, visit func(where string, n ast.Node) bool) {
 	t.Helper()
 	set := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
@@ -202,22 +309,7 @@ func eachString(t *testing.T, visit func(where, text string)) {
 		if err != nil {
 			return err
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.ImportSpec:
-				return false
-			case *ast.BinaryExpr:
-				if text := concatenated(n); text != "" {
-					visit(set.Position(n.Pos()).String(), text)
-					return false
-				}
-			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
-					visit(set.Position(n.Pos()).String(), text)
-				}
-			}
-			return true
-		})
+		ast.Inspect(file, func(n ast.Node) bool { return n != nil && visit(set.Position(n.Pos()).String(), n) })
 		return nil
 	})
 	if err != nil {
@@ -225,7 +317,8 @@ func eachString(t *testing.T, visit func(where, text string)) {
 	}
 }
 
-// concatenated returns the text of a concatenation, with %s for each operand that is not a literal; "" if none is.
+// concatenated returns the text of a string literal or of a concatenation. In a concatenation, %s stands for operands
+// that are not string literals. Without any string literal, concatenated returns "".
 func concatenated(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -249,4 +342,18 @@ func concatenated(e ast.Expr) string {
 		}
 	}
 	return ""
+}
+
+// In the demo, advice names the variable that chooses the demo's directory.
+func TestAdviceOnTheDirectoryOfTheDemo(t *testing.T) {
+	const advice = "set HERMES_BOX_HOME to a shorter path"
+	if got := (&app{demo: true}).typed(advice); got != "set HERMES_BOX_DEMO_DIR to a shorter path" {
+		t.Error(got)
+	}
+	if got := (&app{demo: true}).typedJSON(advice); got != "set HERMES_BOX_DEMO_DIR to a shorter path" {
+		t.Error(got)
+	}
+	if got := (&app{}).typed(advice); got != advice {
+		t.Error(got)
+	}
 }

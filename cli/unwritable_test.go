@@ -10,6 +10,7 @@ import (
 
 // stop --force and destroy --force work even if the state directory is damaged or not writable.
 func TestForceWorksWithADamagedStateDirectory(t *testing.T) {
+	t.Parallel()
 	asFile := func(name string) func(m *machine) error {
 		return func(m *machine) error {
 			path := filepath.Join(m.dir, "home", name)
@@ -65,6 +66,7 @@ func TestForceWorksWithADamagedStateDirectory(t *testing.T) {
 
 // stop --force and destroy --force work on a file system that has no free inodes.
 func TestForceWorksWithoutInodes(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	home := filepath.Join(m.dir, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {

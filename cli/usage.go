@@ -13,22 +13,29 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// otherWords are names that verbs have in other tools; those of operations are in the table of package ops.
+// otherWords are the names that verbs have in other tools. The operations have theirs in the table of package ops, and
+// backup has its own.
 var otherWords = map[string][]string{
 	"ssh":    {"attach", "shell", "enter", "tmux"},
 	"exec":   {"run"},
 	"login":  {"signin", "auth"},
 	"status": {"list", "ls", "ps", "info", "show"},
 	"doctor": {"check", "diagnose"},
+	"key":    {"keys", "identity", "recipient", "recipients", "passphrase"},
 }
 
-// strict makes every unknown word an error that says what may have been meant; cobra accepts some of them.
+// strict makes every unknown verb or argument an error with a hint. Without it cobra accepts some of them.
 func strict(root *cobra.Command) {
 	root.Args = noSuchVerb
 	for _, cmd := range root.Commands() {
 		cmd.SuggestFor = append(cmd.SuggestFor, otherWords[cmd.Name()]...)
 		if cmd.Args != nil {
 			cmd.Args = inWords(cmd.Args)
+		}
+		for _, sub := range cmd.Commands() { // before cobra adds those of completion
+			if sub.Args = inWords(sub.Args); cmd.Args == nil {
+				cmd.Args = noSuchVerb
+			}
 		}
 	}
 	root.SetFlagErrorFunc(wrongFlag)
@@ -38,7 +45,7 @@ func strict(root *cobra.Command) {
 		switch cmd.Name() {
 		case "help":
 			cmd.Short = "explain a verb"
-			cmd.PersistentPreRun = nil // cobra's own would run instead of root's
+			cmd.PersistentPreRun = nil // a hook here would replace that of root
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
 				topic, rest, err := root.Find(args)
 				if err == nil {
@@ -70,12 +77,12 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if verb := meantVerb(cmd, args[0]); verb != "" {
 		meant = cmd.CommandPath() + " " + verb
 	}
-	verb := strings.TrimPrefix(cmd.CommandPath()+" "+args[0], cmd.Root().Name()+" ")
-	return fault.New(fault.InvalidInput, "there is no command %q", verb).Hint("%s", didYouMean(cmd, meant))
+	unknown := strings.TrimPrefix(cmd.CommandPath()+" "+args[0], cmd.Root().Name()+" ")
+	return fault.New(fault.InvalidInput, "there is no command %q", unknown).Hint("%s", didYouMean(cmd, meant))
 }
 
-// meantVerb returns the subcommand that a word was meant to be: its name in another tool, or a misspelling; "" if there is
-// none.
+// meantVerb returns the subcommand that a word stands for, as its name in another tool or as a misspelling, or "" if
+// there is no such subcommand.
 func meantVerb(cmd *cobra.Command, word string) string {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -115,17 +122,23 @@ func inWords(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		for n := len(args) - 1; n >= 0; n-- {
 			if check(cmd, args[:n]) == nil {
-				return fault.New(fault.InvalidInput, "%s does not take %q", cmd.Name(), args[n]).Hint("%s --help", cmd.CommandPath())
+				return fault.New(fault.InvalidInput, "%s does not take %q", verb(cmd), args[n]).Hint("%s --help", cmd.CommandPath())
 			}
 		}
-		return fault.New(fault.InvalidInput, "%s: an argument is missing", cmd.Name()).Hint("%s", cmd.UseLine())
+		return fault.New(fault.InvalidInput, "%s: an argument is missing", verb(cmd)).Hint("%s", cmd.UseLine())
 	}
 }
 
-// kinds describes the types of flags.
+// verb returns what follows the name of the program in a command: "key export".
+func verb(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+// kinds describes the types of flags that do not accept every value.
 var kinds = map[string]string{"int": "a whole number", "bool": "true or false"}
 
-// wrongFlag says which flag may have been meant, or which values it accepts.
+// wrongFlag returns the error about a flag with a hint. For an unknown flag the hint has the flag that was probably
+// meant, if there is one. For a wrong value the error says what the flag takes.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	meant := ""

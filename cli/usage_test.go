@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A misspelt verb, flag or argument, or one with the name that other tools use, is an error with a suggestion. It is
-// reported before a config is looked for.
+// A misspelt verb, flag or argument is an error with a suggestion, and so is the name that a verb has in another tool.
+// The error comes before any error about the config.
 func TestDidYouMean(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, hint string }{

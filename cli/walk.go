@@ -13,7 +13,7 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Answers of the walkthrough that are no step.
+// The answers in the walkthrough that are not the id of a step.
 const (
 	leave = "leave"
 	again = "again"
@@ -21,18 +21,18 @@ const (
 	skip  = "skip"
 )
 
-// walk is the walkthrough: a list of the steps and a card for each, until the person leaves.
+// walk is the walkthrough: a list of the steps and a card for each, until the user leaves.
 type walk struct {
 	*app
 	box    *ops.Box
-	notice string // what the last step came to, shown on the next form
+	notice string // the outcome of the last step, shown on the next form
 }
 
 func (a *app) walk(ctx context.Context, b *ops.Box) error {
 	a.screen = a.openScreen()
 	defer a.screen.leave()
 	w := &walk{app: a, box: b}
-	at := "" // the step the person is at
+	at := "" // the step to put the cursor on
 	for {
 		steps, err := a.askSignIns(ctx, b)
 		if err != nil {
@@ -55,7 +55,8 @@ func (a *app) walk(ctx context.Context, b *ops.Box) error {
 	}
 }
 
-// choose shows the list. The cursor is on the step at, or on the first that is to be done.
+// choose shows the list and returns the choice. The cursor starts on the step whose ID is at. If at is empty, it
+// starts on the first step that is not done, or on Leave if all are done.
 func (w *walk) choose(ctx context.Context, steps signIns, at string) (string, error) {
 	choice := again
 	options := make([]huh.Option[string], 0, len(steps.Steps)+2)
@@ -71,10 +72,11 @@ func (w *walk) choose(ctx context.Context, steps signIns, at string) (string, er
 	options = append(options, huh.NewOption("  Check again", again), huh.NewOption("  Leave", leave))
 	title := fmt.Sprintf("Sign in to box %s: %d of %d done", w.box.Name(), steps.Done, len(steps.Steps))
 	return choice, w.ask(ctx, w.out, huh.NewSelect[string]().Title(title).
-		Description(w.noticed("In any order; esc leaves. Come back any day: the box is asked each time.\n")).Options(options...).Value(&choice))
+		Description(w.noticed("In any order; esc leaves. Come back later: the box is asked each time.\n")).Options(options...).Value(&choice))
 }
 
-// card shows one step until it is done or skipped, and returns the step to go on with.
+// card shows one step until it is done after a run, or the user skips or leaves it. It returns the ID of the step to
+// put the cursor on, or "" if no later step is left to do.
 func (w *walk) card(ctx context.Context, steps signIns, id string) (string, error) {
 	for {
 		step := only(steps, id).Steps[0]
@@ -105,7 +107,7 @@ func (w *walk) card(ctx context.Context, steps signIns, id string) (string, erro
 	}
 }
 
-// do does a step. What went wrong is shown on the next form; the error is that of the context.
+// do does a step, and reports to the user if the step fails. It returns an error only if ctx has ended.
 func (w *walk) do(ctx context.Context, step ops.SignIn) error {
 	w.screen.clear()
 	err := w.doSignIn(ctx, w.box, step)
@@ -118,7 +120,7 @@ func (w *walk) do(ctx context.Context, step ops.SignIn) error {
 		w.printError("login", err)
 	case err != nil:
 		w.report("✗ " + w.shown(err.Error()))
-		if hint := fault.HintOf(err); hint != "" && step.Setup != "" { // the hint for a command is to run this step again
+		if hint := fault.HintOf(err); hint != "" && step.Setup != "" { // otherwise the hint is to run this step again
 			w.notice += "hint: " + w.shown(hint) + "\n"
 		}
 	}
@@ -126,7 +128,7 @@ func (w *walk) do(ctx context.Context, step ops.SignIn) error {
 	return nil
 }
 
-// report keeps a line for the next form; in accessible mode it is printed.
+// report keeps a line for the next form. In accessible mode it prints the line.
 func (w *walk) report(line string) {
 	if w.screen == nil {
 		fmt.Fprintln(w.out, line)
@@ -135,7 +137,7 @@ func (w *walk) report(line string) {
 	w.notice = line + "\n"
 }
 
-// noticed puts the notice, which is shown once, before the text of a form.
+// noticed puts the notice in front of the text of a form, and clears it, so that it is shown once.
 func (w *walk) noticed(text string) string {
 	if w.notice != "" {
 		text = w.notice + "\n" + text
@@ -146,7 +148,7 @@ func (w *walk) noticed(text string) string {
 
 func (w *walk) askCard(ctx context.Context, step ops.SignIn, choice *string) error {
 	text := wrapped(w.typed(sanitize.Text(cardText(step))), w.out)
-	if accessible() { // a form reads out no description
+	if accessible() { // a form does not read out its description
 		fmt.Fprintln(w.out, text)
 	}
 	does := "Run it here"
@@ -157,7 +159,7 @@ func (w *walk) askCard(ctx context.Context, step ops.SignIn, choice *string) err
 		huh.NewOption(does, run), huh.NewOption("Skip", skip), huh.NewOption("Check again", again)))
 }
 
-// cardText says what a step is for and what exactly is done.
+// cardText returns the purpose of a step and what it runs or opens.
 func cardText(step ops.SignIn) string {
 	does := "in the box: " + strings.Join(step.Command, " ")
 	switch {
@@ -167,12 +169,12 @@ func cardText(step ops.SignIn) string {
 		does = "on this machine: " + step.Type
 	}
 	if step.Ask != "" {
-		does += "\nthis shows the token that is asked for:\n" + step.Ask // a line of its own, so that it can be copied
+		does += "\nto see the token:\n" + step.Ask // a line of its own, so that it can be copied
 	}
 	return step.Why + "\n\n" + does + "\n"
 }
 
-// next is the first step after one that is still to be done; "" where there is none.
+// next returns the first step after id that is not done; "" if there is none.
 func next(steps signIns, id string) string {
 	behind := false
 	for _, s := range steps.Steps {

@@ -4,6 +4,7 @@ import "testing"
 
 // A second dashboard shows the steps of an operation that the first one runs, and how it ends.
 func TestDashboardWatchesAnother(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	first := m.dashboardInCreate()
 	second := m.dashboard("another hermes-box: create is under way")

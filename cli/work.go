@@ -64,7 +64,7 @@ stderr are passed through, and the exit status is that of the command.`,
 	return cmd
 }
 
-// passStatus makes the status of a session in the box our own, and reports a lost connection.
+// passStatus returns the status of a session in the box as the status of this program, and reports a lost connection.
 func (a *app) passStatus(ctx context.Context, b *ops.Box, err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() <= 0 {
@@ -102,7 +102,7 @@ func (a *app) open() *cobra.Command {
 				a.browse(url)
 			}
 			if service == "executor" {
-				a.note("it asks for a token, which this shows: " + ops.ShowToken)
+				a.note("Executor asks for a token; to see it: " + ops.ShowToken)
 			}
 			return a.result("open", map[string]string{"url": url}, func(p *printer) { p.line("%s", url) })
 		},

@@ -9,8 +9,8 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Without a config in the current directory, the hint is to change to the directory of an existing box; only if there
-// is no box, the hint makes a config.
+// Without a config in the current directory, the hint is to change to the directory of an existing box. If there is no
+// box, or --config names a file that is missing, the hint is to make a config.
 func TestInTheWrongDirectory(t *testing.T) {
 	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "a box")
 	t.Setenv("HERMES_BOX_HOME", home)
@@ -27,7 +27,7 @@ func TestInTheWrongDirectory(t *testing.T) {
 	if err := h.SaveRecord(&store.Record{Name: "main", ConfigDir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.configPath(); fault.CodeOf(err) != fault.InvalidInput || !strings.HasPrefix(fault.HintOf(err), "cd '"+dir+"'") {
+	if _, err := a.configPath(); fault.CodeOf(err) != fault.InvalidInput || !strings.Contains(fault.HintOf(err), ": cd '"+dir+"'") {
 		t.Errorf("%v, hint %q", err, fault.HintOf(err))
 	}
 	a.configFlag = "other.yaml"

@@ -18,9 +18,9 @@ import (
 	"hermes-box/internal/ttytest"
 )
 
-// TestBenchDashboard measures how long a user of the dashboard waits. The real program runs on a terminal, with the
-// rehearsal machine behind it. Each time is shown beside that of a trivial program on the same terminal, which is the
-// cost of the measurement itself.
+// TestBenchDashboard measures how long a user of the dashboard waits. The real program runs on a terminal, and works on
+// its demo instead of a VM. For comparison the test measures echo and cat on terminals of the same kind, which shows
+// the cost of the measurement itself.
 func TestBenchDashboard(t *testing.T) {
 	if !*bench {
 		t.Skip("run by make bench")
@@ -59,7 +59,7 @@ func samples(measure func() time.Duration) (all []time.Duration) {
 	return all
 }
 
-// rehearsed runs the program on the rehearsal machine of the demo.
+// rehearsed runs the program on its demo.
 type rehearsed struct {
 	t            *testing.T
 	program, dir string
@@ -86,7 +86,7 @@ func newRehearsed(t *testing.T) *rehearsed {
 
 func (r *rehearsed) lima() string { return filepath.Join(r.dir, "home", "lima") }
 
-// demo is a command on the demo, without its delays.
+// demo returns a command on the demo, without its delays.
 func (r *rehearsed) demo(faults string, args ...string) *exec.Cmd {
 	c := exec.Command(r.program, append([]string{"--demo"}, args...)...)
 	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+r.dir, "HERMES_BOX_DEMO_PACE=0", "HERMES_BOX_DEMO_FAULTS="+faults)
@@ -116,7 +116,7 @@ func (r *rehearsed) firstFrame(faults, text string) time.Duration {
 // idle measures a dashboard that is left open on a healthy box: its own share of a core, and its resident memory in
 // bytes.
 func (r *rehearsed) idle() (cpu float64, resident int64) {
-	const settles, measured = 40 * time.Second, 60 * time.Second // by then it polls at its slowest rate
+	const settles, measured = 40 * time.Second, 60 * time.Second // once settled, it polls at its slowest rate
 	c := r.demo("")
 	d := ttytest.Start(r.t, c, 80, 24)
 	d.Shows("● running")
@@ -145,7 +145,7 @@ func (r *rehearsed) cpu(pid int) time.Duration {
 }
 
 // keyToFrame measures the time from a key to its frame during a boot whose host agent reports a thousand events a
-// second. It returns the rate of events that was reached, and the same time for a terminal that only echoes.
+// second. It also returns the time from a key to its echo on a bare terminal, and the rate of events that was reached.
 func (r *rehearsed) keyToFrame() (ours, bare time.Duration, rate float64) {
 	d := ttytest.Start(r.t, r.demo(string(rehearsal.HoldBoot)), 120, 40)
 	d.Shows("▸ boot the VM")
@@ -188,7 +188,7 @@ func toFrames(d *ttytest.Terminal, show, hide, text string) (all []time.Duration
 			time.Sleep(rand.N(40 * time.Millisecond)) // press at any moment of a frame
 			pressed := time.Now()
 			d.Type(key)
-			d.Until(text+", or not", func(s string) bool { return strings.Contains(s, text) == seen })
+			d.Until(fmt.Sprintf("%q shown: %v", text, seen), func(s string) bool { return strings.Contains(s, text) == seen })
 			all = append(all, time.Since(pressed))
 		}
 	}
@@ -197,7 +197,7 @@ func toFrames(d *ttytest.Terminal, show, hide, text string) (all []time.Duration
 
 // scroll measures the keys that jump to the start and the end of a long log.
 func (r *rehearsed) scroll() time.Duration {
-	path := filepath.Join(r.dir, "home", "logs", "demo", "29991231T235959Z-start.ndjson") // the newest
+	path := filepath.Join(r.dir, "home", "logs", "demo", "29991231T235959Z-start.ndjson") // its name makes it the newest
 	var log strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&log, `{"time":"2026-01-01T00:00:00Z","event":"log","operation":"start","box":"demo","step":"boot","line":"line %d of many, with as much in it as a line of a log has"}`+"\n", i)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,12 +19,13 @@ import (
 
 	"hermes-box/internal/ttytest"
 	"hermes-box/limactl"
+	"hermes-box/ops"
 	"hermes-box/ops/artifact"
 	"hermes-box/ops/lock"
 )
 
-// TestBench measures ratios, because absolute times say little about another machine. It creates a box and a bare VM of
-// the same image.
+// TestBench measures mostly ratios, because absolute times say little about another machine. It creates a box and a
+// bare VM of the same image.
 func TestBench(t *testing.T) {
 	if !*bench {
 		t.Skip("run by make bench")
@@ -39,18 +41,42 @@ func TestBench(t *testing.T) {
 	cacheTime, curlTime, bytes := l.cacheCost(t)
 	rows.ratio(fmt.Sprintf("cache: fetch and verify %d MiB against curl into sha256sum", bytes>>20), ms, cacheTime, curlTime)
 
-	begun := time.Now()
-	l.must(t, "create") // artifacts that are not cached are fetched from loopback during the boot
-	createTime := time.Since(begun)
+	made := l.run(t, "", "create", "--events") // artifacts that are not cached are fetched from loopback during the boot
+	if made.status != 0 {
+		t.Fatalf("create: status %d\n%s%s", made.status, made.stdout, made.stderr)
+	}
+	backupTime := stepTime(t, made.stderr, "backup")
+	createTime := made.took - backupTime
 	l.sshCosts(t, &rows)
+	l.backupCosts(t, &rows)
 	bareTime := l.bareCost(t)
-	l.must(t, "destroy", "--force")
-	rows.ratio("create against limactl start and moving the same bytes", sec, createTime, bareTime)
+	l.must(t, "destroy", "--backups", "--confirm", "e2e")
+	rows.ratio("create, without its first backup, against limactl start and moving the same bytes", sec, createTime, bareTime)
+	rows.add("create: its first backup", sec(backupTime), "", "")
 	rows.print()
+}
+
+// stepTime returns how long a step took, from the events of an operation.
+func stepTime(t *testing.T, events, step string) time.Duration {
+	t.Helper()
+	for line := range strings.Lines(events) {
+		var e ops.Event
+		if json.Unmarshal([]byte(line), &e) == nil && e.Kind == ops.Done && e.Step == step {
+			return time.Duration(e.Seconds * float64(time.Second))
+		}
+	}
+	t.Fatalf("step %q is not in the events:\n%s", step, events)
+	return 0
 }
 
 // TestBenchSSH measures status and attach alone, on a box that `make e2e KEEP=1` has kept.
 func TestBenchSSH(t *testing.T) {
+	benchKept(t, (*lab).sshCosts)
+}
+
+// benchKept measures costs on a box that `make e2e KEEP=1` has kept, and prints them.
+func benchKept(t *testing.T, costs func(*lab, *testing.T, *benchTable)) {
+	t.Helper()
 	if !*bench {
 		t.Skip("run by make bench")
 	}
@@ -59,8 +85,8 @@ func TestBenchSSH(t *testing.T) {
 		t.Skip("no box is kept: make e2e KEEP=1")
 	}
 	var rows benchTable
-	l.sshCosts(t, &rows)
-	rows.print()
+	defer rows.print()
+	costs(l, t, &rows)
 }
 
 // sshCosts compares the commands that use ssh with a bare ssh.
@@ -71,7 +97,8 @@ func (l *lab) sshCosts(t *testing.T, rows *benchTable) {
 	rows.ratio("attach, to the first byte of tmux, against ssh -t tmux attach", ms, attachTime, tmuxTime)
 }
 
-// benchTable has a row for each measured path: ours, a bare program's, and the ratio.
+// benchTable has a row for each measurement: its name, the time of hermes-box, the time of a bare program, and their
+// ratio. A row without a ratio may have another figure, or none, instead of the bare program's time.
 type benchTable [][4]string
 
 func (b *benchTable) add(row ...string) { *b = append(*b, [4]string(row)) }
@@ -109,8 +136,8 @@ func (l *lab) versionCost(t *testing.T) (time.Duration, int64) {
 	return median(times), l.versionPeak(t)
 }
 
-// versionPeak measures the peak memory of `hermes-box version`, in bytes. It is read while the process waits for its
-// output to be read: after its end the kernel reports a figure that includes the memory of the parent.
+// versionPeak measures the peak memory of `hermes-box version`, in bytes. It asks the kernel while the process waits for
+// a reader of its output, because after the end of the process the kernel's figure includes the memory of the parent.
 func (l *lab) versionPeak(t *testing.T) (peak int64) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -129,7 +156,7 @@ func (l *lab) versionPeak(t *testing.T) (peak int64) {
 		t.Fatal(err)
 	}
 	w.Close()
-	for same := 0; same < 20; same++ { // it waits for its reader once its memory no longer grows
+	for same := 0; same < 20; same++ { // once its memory no longer grows, the process is waiting for its reader
 		if now := procStatus(t, c.Process.Pid, "VmHWM"); now != peak {
 			peak, same = now, 0
 		}
@@ -155,7 +182,8 @@ func procStatus(t *testing.T, pid int, field string) (size int64) {
 	return size << 10
 }
 
-// cacheCost times the fetch of the largest artifact into an empty cache, and curl for the same bytes.
+// cacheCost times the fetch of a component's artifact, the largest with an HTTP URL, into an empty cache, and curl for
+// the same bytes.
 func (l *lab) cacheCost(t *testing.T) (ours, curl time.Duration, bytes int64) {
 	var big lock.Artifact
 	for _, c := range l.lock(t).Components {
@@ -185,7 +213,7 @@ func (l *lab) cacheCost(t *testing.T) (ours, curl time.Duration, bytes int64) {
 	return ours / 3, curl / 3, big.Size
 }
 
-// sshCmd is a bare ssh into a VM of this run, over Lima's shared connection.
+// sshCmd returns a bare ssh into a VM of this run, over Lima's shared connection.
 func (l *lab) sshCmd(vm string, args ...string) *exec.Cmd {
 	argv := append([]string{"ssh", "-F", filepath.Join(l.limaHome(), vm, "ssh.config"), "lima-" + vm, "--"}, args...)
 	if os.Geteuid() == 0 {
@@ -230,7 +258,8 @@ func (l *lab) attachCost(t *testing.T) (ours, bare time.Duration) {
 	return median(a), median(b)
 }
 
-// bareCost boots a VM with the box's own definition, but another data disk, and copies the same bytes into it.
+// bareCost times the creation and boot of a bare VM, and a copy of the artifacts of the box's components into the VM.
+// The VM has the box's own definition, but another data disk and other ports.
 func (l *lab) bareCost(t *testing.T) time.Duration {
 	data, err := os.ReadFile(filepath.Join(l.limaHome(), "e2e", "lima.yaml"))
 	if err != nil {
@@ -240,7 +269,7 @@ func (l *lab) bareCost(t *testing.T) time.Duration {
 	text := strings.ReplaceAll(string(data), "name: e2e-data", "name: stranger")
 	text = strings.ReplaceAll(text, fmt.Sprint(executorPort), fmt.Sprint(executorPort+1))
 	l.write(t, yaml, []byte(strings.ReplaceAll(text, fmt.Sprint(dashboardPort), fmt.Sprint(dashboardPort+1))))
-	l.must(t, "stop") // both VMs boot without another one beside them
+	l.must(t, "stop") // so that each VM boots while no other one runs
 	if o := l.lima(t, "disk", "create", "stranger", "--size", "10GiB"); o.status != 0 {
 		t.Fatal(o.stderr)
 	}
@@ -259,7 +288,7 @@ func (l *lab) bareCost(t *testing.T) time.Duration {
 			}
 		}
 	}
-	if limactl.Acceleration().Slow() { // otherwise Lima uses KVM wherever /dev/kvm exists
+	if limactl.Acceleration().Slow() { // without these variables Lima uses KVM wherever /dev/kvm exists
 		t.Setenv("QEMU_SYSTEM_X86_64", "qemu-system-x86_64 -machine q35,accel=tcg -cpu max")
 		t.Setenv("QEMU_SYSTEM_AARCH64", "qemu-system-aarch64 -machine virt,accel=tcg -cpu max")
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # make box: create or start a box from the files that the lab has fetched. It can be run again. It asks before it opens
-# the box, because tmux takes the whole screen, which shows how to sign in.
+# the box, because tmux then covers the text that explains how to sign in.
 set -eu
 : "${HERMES_BOX_LAB:?run by make box}"
 user=$(go run ./e2e/lab user)

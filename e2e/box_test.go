@@ -14,7 +14,8 @@ import (
 	"hermes-box/ops"
 )
 
-// cases run in this order on one box. Each leaves the box running.
+// cases run in this order. create makes the box, and each later case before destroy leaves it running. restore makes
+// another box, and removes it.
 var cases = []struct {
 	name   string
 	proves string
@@ -31,18 +32,18 @@ var cases = []struct {
 	{"isolation", "no host mounts, no agent forwarding, no updaters", isolation},
 	{"exec", "exec passes arguments, streams and status through", execContract},
 	{"adapter", "the tests of the ssh adapter pass over real ssh", adapter},
-	{"ssh", "ssh attaches to tmux in /workspace, and again", attach},
-	{"memory", "a program that uses all memory is killed alone", outOfMemory},
+	{"ssh", "ssh attaches to tmux in /workspace, and attaches again", attach},
+	{"snapshot", "a snapshot does not change and is removed after a kill", snapshots},
+	{"backup", "backups hold odd files and databases; a kill leaves nothing", backups},
+	{"export", "a backup and the key are exported; a drill succeeds", export},
+	{"memory", "the kernel kills only the program that uses all memory", outOfMemory},
 	{"restart", "data survives a restart, no unit has failed", restart},
 	{"guest-agent", "without Lima's guest agent only the forwards fail", withoutGuestAgent},
 	{"kill", "data survives a killed VM", killVM},
-	{"interrupt", "a second create is refused, the box is unchanged", secondCreate},
+	{"second-create", "a second create is refused, the box is unchanged", secondCreate},
 	{"destroy", "destroy removes the box and nothing else", destroy},
+	{"restore", "restore needs only the exported file and the exported key", restore},
 }
-
-// unproven are cases that have not passed on the emulated VM yet. They run only with CASE, so that nothing claims that
-// they pass.
-var unproven = []string{"memory", "guest-agent"}
 
 func TestBox(t *testing.T) {
 	l := newLab(t)
@@ -53,10 +54,11 @@ func TestBox(t *testing.T) {
 	}
 	l.configure(t)
 	for _, c := range cases {
-		if *onlyCase != "" && c.name != *onlyCase || c.name == "destroy" && *keep {
+		if *onlyCase != "" && c.name != *onlyCase || (c.name == "destroy" || c.name == "restore") && *keep && *onlyCase == "" {
 			continue
 		}
-		if *onlyCase == "" && slices.Contains(unproven, c.name) {
+		if slices.Contains(strings.Split(*skip, ","), c.name) {
+			tb.add(c.proves, "NOT RUN", 0)
 			continue
 		}
 		begun := time.Now()
@@ -64,6 +66,7 @@ func TestBox(t *testing.T) {
 		outcome := "ok"
 		if !ok {
 			outcome = "FAILED"
+			l.printVM(c.name)
 		}
 		tb.add(c.proves, outcome, time.Since(begun))
 		if !ok && c.name == "create" {
@@ -78,20 +81,31 @@ func TestBox(t *testing.T) {
 	}
 }
 
-// fresh removes the box that an earlier run of these tests may have left, and nothing else.
+// fresh removes the boxes, backups and keys that an earlier run of these tests may have left. The artifact cache stays.
 func (l *lab) fresh(t *testing.T) {
 	t.Helper()
-	if _, err := os.Stat(l.limaHome()); err == nil {
-		for _, vm := range []string{"e2e", "stranger"} {
-			l.lima(t, "--tty=false", "delete", "--force", vm)
-		}
-		for _, disk := range []string{"e2e-data", "stranger"} {
-			l.lima(t, "--tty=false", "disk", "delete", "--force", disk)
-		}
+	l.forget(t, "e2e", "stranger")
+	l.other().forget(t, "again")
+	if err := os.RemoveAll(l.other().root); err != nil {
+		t.Fatal(err)
 	}
-	for _, sub := range []string{"boxes", "locks", "logs", "lima"} { // the artifact cache stays
+	for _, sub := range []string{"backups", "boxes", "drills", "keys", "locks", "logs", "lima"} {
 		if err := os.RemoveAll(filepath.Join(l.home(), sub)); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// forget removes VMs and their disks.
+func (l *lab) forget(t *testing.T, names ...string) {
+	t.Helper()
+	if _, err := os.Stat(l.limaHome()); err != nil {
+		return
+	}
+	for _, name := range names {
+		l.lima(t, "--tty=false", "delete", "--force", name)
+		for _, disk := range []string{name, name + "-data"} {
+			l.lima(t, "--tty=false", "disk", "delete", "--force", disk)
 		}
 	}
 }
@@ -134,10 +148,10 @@ func secondCreate(t *testing.T, l *lab) {
 }
 
 func destroy(t *testing.T, l *lab) {
-	if e := l.json(t, nil, "destroy"); e.OK || e.Error.Code != "preflight_failed" {
-		t.Errorf("destroy without --force and without a backup: %+v", e)
+	var gone ops.Destroyed
+	if l.json(t, &gone, "destroy"); gone.Backup == nil || gone.Backup.Label != "before-destroy" || !gone.Backup.Good() {
+		t.Errorf("destroy made no backup: %+v", gone)
 	}
-	l.must(t, "destroy", "--force")
 	vms, disks := l.lima(t, "list", "-q").stdout, l.lima(t, "disk", "list").stdout
 	if strings.TrimSpace(vms) != "stranger" {
 		t.Errorf("VMs after destroy: %q", vms)

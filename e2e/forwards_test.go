@@ -14,8 +14,8 @@ import (
 
 const guestAgent = "lima-guestagent.service"
 
-// withoutGuestAgent stops Lima's guest agent, which makes the port forwards, in a running box, and then keeps it from
-// starting at a boot. In both cases status must report the forwards, and everything else must work.
+// withoutGuestAgent stops Lima's guest agent in a running box, and then keeps it from starting at a boot. Without the
+// agent Lima forwards no ports. In both cases status must report that, and the rest of the box must be usable.
 func withoutGuestAgent(t *testing.T, l *lab) {
 	l.inBox(t, "sudo", "systemctl", "stop", guestAgent)
 	l.usableWithoutForwards(t)
@@ -49,7 +49,8 @@ func withoutGuestAgent(t *testing.T, l *lab) {
 	}
 }
 
-// usableWithoutForwards checks that everything but the ports works, and that status says so.
+// usableWithoutForwards checks that status reports the missing forwards, that exec, logs, login and ssh work, and that
+// open fails.
 func (l *lab) usableWithoutForwards(t *testing.T) {
 	t.Helper()
 	var st ops.Status
@@ -65,7 +66,7 @@ func (l *lab) usableWithoutForwards(t *testing.T) {
 	text := l.must(t, "status")
 	t.Log("\n" + text)
 	if !strings.Contains(text, "forward") {
-		t.Errorf("status does not report the forwards:\n%s", text)
+		t.Errorf("status does not report that the forwards are missing:\n%s", text)
 	}
 	if out := l.inBox(t, "echo", "works"); out != "works\n" {
 		t.Errorf("exec: %q", out)

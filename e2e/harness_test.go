@@ -1,7 +1,7 @@
 //go:build e2e
 
 // Package e2e tests the product on a real VM with the real limactl and the real software. It runs inside `lab run`,
-// which serves the artifacts. All cases share one box, because boots are slow on emulated CPUs.
+// which serves the artifacts. Most cases share one box, because boots are slow on emulated CPUs.
 package e2e
 
 import (
@@ -19,12 +19,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hermes-box/internal/sanitize"
 )
 
 var (
 	keep     = flag.Bool("keep", false, "keep the box at the end")
-	bench    = flag.Bool("bench", false, "measure instead of prove")
-	onlyCase = flag.String("case", "", "run this one case, on a kept box where there is one")
+	bench    = flag.Bool("bench", false, "run the benchmarks instead of the tests")
+	onlyCase = flag.String("case", "", "run only this case; most need a box that an earlier run has kept")
+	skip     = flag.String("skip", "", "cases not to run, separated by commas")
 )
 
 // lab holds the paths and the user of this run.
@@ -46,7 +49,7 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	cache := os.Getenv("HERMES_BOX_LAB")
 	if cache == "" {
-		t.Fatal("not in the lab: run it by make e2e")
+		t.Fatal("HERMES_BOX_LAB is not set: use make e2e")
 	}
 	name, err := exec.Command("go", "run", "./lab", "user").Output()
 	if err != nil {
@@ -84,7 +87,7 @@ func (l *lab) own(t *testing.T, path string) {
 	}
 }
 
-// write writes a config file of this run.
+// write writes a file that belongs to the user who runs limactl.
 func (l *lab) write(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -201,9 +204,20 @@ func (l *lab) json(t *testing.T, result any, args ...string) object {
 type table struct{ rows []string }
 
 func (tb *table) add(name, outcome string, took time.Duration) {
-	tb.rows = append(tb.rows, fmt.Sprintf("%-52s %-6s %8.1f s", name, outcome, took.Seconds()))
+	tb.rows = append(tb.rows, fmt.Sprintf("%-62s %-7s %8.1f s", name, outcome, took.Seconds()))
 }
 
 func (tb *table) print() {
 	fmt.Printf("\ncases on a real VM\n%s\n\n", strings.Join(tb.rows, "\n"))
+}
+
+// printVM prints the last lines of the logs of the VM and of its host agent, to explain a case that failed.
+func (l *lab) printVM(name string) {
+	for _, log := range []string{"serial.log", "ha.stderr.log"} {
+		data, err := os.ReadFile(filepath.Join(l.limaHome(), "e2e", log))
+		if err != nil {
+			continue // the VM is gone
+		}
+		fmt.Printf("%s: end of %s\n%s\n", name, log, sanitize.LastLines(string(data), 40))
+	}
 }

@@ -167,8 +167,8 @@ func execContract(t *testing.T, l *lab) {
 	}
 }
 
-// adapter runs the tests of package limactl/ssh over real ssh, as the owner of the box. They cover what the verb cannot
-// show, such as binary streams and a client that is killed.
+// adapter runs the Exec and Remote tests of package limactl/ssh over real ssh, as the owner of the box. They cover cases
+// that cannot be tested through hermes-box exec, such as a client that is killed.
 func adapter(t *testing.T, l *lab) {
 	program := filepath.Join(l.root, "ssh.test")
 	if out, err := exec.Command("go", "test", "-c", "-o", program, "../limactl/ssh").CombinedOutput(); err != nil {

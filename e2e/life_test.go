@@ -22,6 +22,7 @@ func restart(t *testing.T, l *lab) {
 	l.inBox(t, "sh", "-c", "printf %s "+word+" > "+sentinel)
 	var before, after ops.Status
 	l.json(t, &before, "status")
+	environment := l.inBox(t, "cat", "/etc/environment")
 	stopped(t, l)
 	var run ops.Run
 	l.json(t, &run, "start")
@@ -35,10 +36,14 @@ func restart(t *testing.T, l *lab) {
 	if before.Guest.DataUUID != after.Guest.DataUUID {
 		t.Errorf("the data disk was %s and is %s", before.Guest.DataUUID, after.Guest.DataUUID)
 	}
+	// If Lima changes this file at a boot, it ends all sessions and services of the user.
+	if got := l.inBox(t, "cat", "/etc/environment"); got != environment {
+		t.Errorf("/etc/environment was\n%s\nand is\n%s", environment, got)
+	}
 	noFailedUnit(t, l)
 }
 
-// stopped stops the box and checks the output of the other verbs.
+// stopped stops the box, and checks status, exec and a second stop on the stopped box.
 func stopped(t *testing.T, l *lab) {
 	t.Helper()
 	l.must(t, "stop")
@@ -55,7 +60,7 @@ func stopped(t *testing.T, l *lab) {
 	}
 }
 
-// noFailedUnit checks that no unit has failed, such as those of cloud-init after a boot, or hermes after a stop.
+// noFailedUnit checks that no unit of the system or of the user has failed since the boot.
 func noFailedUnit(t *testing.T, l *lab) {
 	t.Helper()
 	for _, manager := range []string{"--system", "--user"} {
@@ -80,13 +85,13 @@ func killVM(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(2 * time.Minute)
-	for { // until Lima has noticed; start must work whatever Lima then reports
+	for { // until Lima has noticed; start must work whatever Lima reports then
 		var st ops.Status
 		if l.json(t, &st, "status"); st.State != "running" {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the state of the box is still running")
+			t.Fatal("status still shows the killed VM as running")
 		}
 		time.Sleep(time.Second)
 	}

@@ -39,7 +39,8 @@ func makeStranger(t *testing.T, l *lab) {
 	}
 }
 
-// sabotage creates a box whose lock has a wrong digest for an artifact that is fetched during the boot.
+// sabotage tries to create a box whose lock has a wrong digest for an artifact that is fetched during the boot. create
+// must fail and leave nothing.
 func sabotage(t *testing.T, l *lab) {
 	dir := filepath.Join(l.root, "sabotaged")
 	l.mkdir(t, dir)

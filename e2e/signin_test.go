@@ -45,12 +45,12 @@ func mcpEndpoint(t *testing.T, l *lab) {
 func signIn(t *testing.T, l *lab) {
 	done := func() map[string]bool {
 		t.Helper()
-		var told struct{ Steps []ops.SignIn }
+		var answer struct{ Steps []ops.SignIn }
 		begun := time.Now()
-		l.json(t, &told, "login")
+		l.json(t, &answer, "login")
 		t.Logf("asked in %v", time.Since(begun))
 		is := map[string]bool{}
-		for _, s := range told.Steps {
+		for _, s := range answer.Steps {
 			t.Logf("%-9s %-5v %s", s.ID, s.Done, s.Detail)
 			is[s.ID] = s.Done
 		}
@@ -96,7 +96,8 @@ func signIn(t *testing.T, l *lab) {
 	if ps := l.inBox(t, "ps", "axww", "-o", "args"); strings.Contains(ps, token) {
 		t.Error("the token is in a command line")
 	}
-	// On the host, only the image of the data disk may hold the token.
+	// On the host, only the image of the data disk may hold the token. It is in _disks. The test also leaves out the
+	// artifacts and all large files.
 	_ = filepath.WalkDir(l.home(), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -106,7 +107,7 @@ func signIn(t *testing.T, l *lab) {
 		case !d.Type().IsRegular():
 			return nil
 		}
-		if info, err := d.Info(); err != nil || info.Size() > 16<<20 { // the root disk
+		if info, err := d.Info(); err != nil || info.Size() > 16<<20 { // such as the root disk
 			return nil
 		}
 		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), token) {

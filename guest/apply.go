@@ -11,10 +11,12 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Apply installs the components of a transaction, one at a time and in the fixed order, each through the phases stage, smoke,
-// activate and health. Later components are staged meanwhile. A component that is applied already is skipped. At the first
-// failure that component is restored, and the error says in which phase it failed; the components before it stay, each
-// healthy and recorded.
+// Apply installs the components of a transaction in the order of component.All, each through the phases stage, smoke,
+// activate and health. While one component is installed, later ones are already being staged. If a component is applied
+// already, Apply only checks its health, and restarts its service if necessary.
+//
+// If a component fails, Apply undoes its change and stops. The error names the component and the phase that failed. The
+// components before it stay; each is healthy and recorded.
 func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Applied, error) {
 	done := protocol.Applied{Components: []protocol.AppliedComponent{}}
 	if err := checkTransaction(tx); err != nil {
@@ -31,7 +33,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	if err := g.CheckData(ctx); err != nil {
 		return done, err
 	}
-	if _, err := g.AppliedState(); err != nil { // a damaged record must not be found after the first activation
+	if _, err := g.AppliedState(); err != nil { // find a damaged record before anything is activated
 		return done, err
 	}
 	if _, err := component.WritePorts(g.Tree, tx.Ports); err != nil {
@@ -68,7 +70,7 @@ func (g *Guest) Apply(ctx context.Context, tx protocol.Transaction) (protocol.Ap
 	return done, g.clearJournal()
 }
 
-// changes returns the changes of a transaction, in the fixed order.
+// changes returns the changes of a transaction, in the order of component.All.
 func (g *Guest) changes(ctx context.Context, tx protocol.Transaction) ([]*change, error) {
 	all, err := g.releases()
 	if err != nil {
@@ -90,7 +92,7 @@ func (g *Guest) changes(ctx context.Context, tx protocol.Transaction) ([]*change
 	return todo, nil
 }
 
-// checkTransaction refuses a transaction that is not well-formed.
+// checkTransaction returns an error for a transaction that is not well-formed.
 func checkTransaction(tx protocol.Transaction) error {
 	bad := func(format string, args ...any) error {
 		return &protocol.Error{Code: "invalid_input", Message: "transaction: " + fmt.Sprintf(format, args...)}

@@ -15,7 +15,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// When a component fails, for whatever reason, the apply restores everything.
+// If a component fails in any phase, the machine is as it was before the apply.
 func TestFailureIsUndone(t *testing.T) {
 	fail := func(effect string) func(*box, *protocol.Transaction) {
 		return func(b *box, _ *protocol.Transaction) {
@@ -48,7 +48,7 @@ func TestFailureIsUndone(t *testing.T) {
 		{"executor", "health", "health_failed", func(b *box, _ *protocol.Transaction) {
 			b.Machine = &sick{b.sys, "executor", "1.5.2", machine.Unit{Active: "activating", Sub: "auto-restart", Restart: 3}}
 		}},
-		{"uv", "health", "health_failed", func(b *box, _ *protocol.Transaction) { // hermes does not run on the new release
+		{"uv", "health", "health_failed", func(b *box, _ *protocol.Transaction) { // hermes does not run with the new uv
 			fail("run hermes")(b, nil)
 		}},
 		{"claude", "smoke", "health_failed", func(_ *box, tx *protocol.Transaction) { tx.Components[0].Version = "2.1.9" }},
@@ -98,7 +98,7 @@ func TestFailureIsUndone(t *testing.T) {
 	}
 }
 
-// sick is a machine on which one version of a component does not become healthy.
+// sick is a machine on which one version of a component never becomes healthy.
 type sick struct {
 	guest.Machine
 	component, version string
@@ -116,8 +116,8 @@ func (s *sick) Units(ctx context.Context, names ...string) (map[string]machine.U
 }
 
 func (s *sick) current() bool {
-	did := s.Machine.(interface{ Root() string }).Root()
-	link, err := os.Readlink(filepath.Join(did, "opt/hermes-box/current", s.component))
+	root := s.Machine.(interface{ Root() string }).Root()
+	link, err := os.Readlink(filepath.Join(root, "opt/hermes-box/current", s.component))
 	return err == nil && filepath.Base(link) == s.version
 }
 
@@ -133,7 +133,7 @@ func TestHealthIsBounded(t *testing.T) {
 		}
 	})
 	b.Machine = b.sys
-	b.whole(t, 1, nil)
+	b.wantGeneration(t, 1, nil)
 }
 
 // A component that is healthy but could not be recorded is not undone: the next recovery records it.

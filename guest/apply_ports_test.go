@@ -22,8 +22,8 @@ func TestMovedPortsReachTheService(t *testing.T) {
 	}
 }
 
-// The ports are recorded first. If the apply then fails, the services still run with the old ports: the next apply that gets to
-// a service restarts it.
+// An apply records the ports before it applies the components, and a bootstrap records them too. A service that has not
+// been restarted since then still runs with the old ports. The next apply of its component restarts it.
 func TestMovedPortsAreNotForgotten(t *testing.T) {
 	tx, _ := transaction(1)
 	tx.Ports.Executor = 5000
@@ -33,7 +33,7 @@ func TestMovedPortsAreNotForgotten(t *testing.T) {
 			other.Ports, other.Components[0].Version = tx.Ports, "2.1.9" // not the version of its artifacts
 			b.send(o)
 			if _, err := b.Apply(t.Context(), other); err == nil {
-				return errors.New("it did not fail")
+				return errors.New("the apply did not fail")
 			}
 			return nil
 		},

@@ -15,18 +15,18 @@ import (
 func TestApplyRefuses(t *testing.T) {
 	good := func() protocol.Transaction { tx, _ := transaction(1); return tx }
 	for name, spoil := range map[string]func(*protocol.Transaction){
-		"id":                func(tx *protocol.Transaction) { tx.ID = "../x" },
-		"no id":             func(tx *protocol.Transaction) { tx.ID = "" },
-		"port":              func(tx *protocol.Transaction) { tx.Ports.Executor = 70000 },
-		"equal ports":       func(tx *protocol.Transaction) { tx.Ports.Executor = tx.Ports.Dashboard },
-		"unknown component": func(tx *protocol.Transaction) { tx.Components[0].Name = "deno" },
-		"twice":             func(tx *protocol.Transaction) { tx.Components[0].Name = "uv" },
-		"version":           func(tx *protocol.Transaction) { tx.Components[0].Version = "../../etc" },
-		"hidden version":    func(tx *protocol.Transaction) { tx.Components[0].Version = ".staging-x" },
-		"no artifacts":      func(tx *protocol.Transaction) { tx.Components[0].Artifacts = nil },
-		"artifact name":     func(tx *protocol.Transaction) { tx.Components[0].Artifacts[0].Name = "a/b" },
-		"digest":            func(tx *protocol.Transaction) { tx.Components[0].Artifacts[0].Digest = "sha256:../../../etc/passwd" },
-		"blob":              func(tx *protocol.Transaction) { tx.Components[5].Artifacts[0].Blobs[0] = "md5:00" },
+		"an id that is a path":            func(tx *protocol.Transaction) { tx.ID = "../x" },
+		"no id":                           func(tx *protocol.Transaction) { tx.ID = "" },
+		"a port above 65535":              func(tx *protocol.Transaction) { tx.Ports.Executor = 70000 },
+		"equal ports":                     func(tx *protocol.Transaction) { tx.Ports.Executor = tx.Ports.Dashboard },
+		"unknown component":               func(tx *protocol.Transaction) { tx.Components[0].Name = "deno" },
+		"a component twice":               func(tx *protocol.Transaction) { tx.Components[0].Name = "uv" },
+		"a version that is a path":        func(tx *protocol.Transaction) { tx.Components[0].Version = "../../etc" },
+		"a version that is a hidden name": func(tx *protocol.Transaction) { tx.Components[0].Version = ".staging-x" },
+		"no artifacts":                    func(tx *protocol.Transaction) { tx.Components[0].Artifacts = nil },
+		"an artifact name with a slash":   func(tx *protocol.Transaction) { tx.Components[0].Artifacts[0].Name = "a/b" },
+		"a digest that is a path":         func(tx *protocol.Transaction) { tx.Components[0].Artifacts[0].Digest = "sha256:../../../etc/passwd" },
+		"a blob with an md5 digest":       func(tx *protocol.Transaction) { tx.Components[5].Artifacts[0].Blobs[0] = "md5:00" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)
@@ -68,8 +68,8 @@ func TestOneAtATime(t *testing.T) {
 	must(t, os.MkdirAll(b.Path("/var/lib/hermes-box"), 0o755))
 	must(t, l.Lock())
 	defer l.Close()
-	// The services that a first apply starts require the recovery unit, so that unit must neither wait for the apply
-	// nor undo it.
+	// The services that a first apply starts require the recovery unit, which runs Recover. Recover must therefore
+	// neither wait for the apply nor undo it.
 	r, err := b.Recover(context.Background())
 	if err != nil || r.Action != "none" || r.Detail == "" {
 		t.Errorf("%+v, %v", r, err)

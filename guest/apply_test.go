@@ -19,7 +19,7 @@ var order = []string{"node", "uv", "claude", "codex", "hermes", "executor"}
 func TestApplyAll(t *testing.T) {
 	b := newBox(t)
 	must(t, b.apply(1))
-	b.whole(t, 1, nil)
+	b.wantGeneration(t, 1, nil)
 	if lock, err := b.AppliedLock(); lock != "lock 1\n" || err != nil {
 		t.Errorf("lock %q, %v", lock, err)
 	}
@@ -80,13 +80,13 @@ func TestUpdateKeepsOnePrevious(t *testing.T) {
 	for generation := 2; generation <= 3; generation++ {
 		must(t, b.apply(generation))
 	}
-	b.whole(t, 3, map[string]string{"node": "24.17.2", "uv": "0.11.2", "claude": "2.1.2", "codex": "0.171.2", "hermes": "0.19.2", "executor": "1.5.2"})
-	// The way back needs no objects: the previous release is on the disk.
+	b.wantGeneration(t, 3, map[string]string{"node": "24.17.2", "uv": "0.11.2", "claude": "2.1.2", "codex": "0.171.2", "hermes": "0.19.2", "executor": "1.5.2"})
+	// Going back to the previous release needs no objects, since the release is still on the disk.
 	tx, _ := transaction(2)
 	if _, err := b.Apply(context.Background(), tx); err != nil {
 		t.Fatal(err)
 	}
-	b.whole(t, 2, map[string]string{"node": "24.17.3", "uv": "0.11.3", "claude": "2.1.3", "codex": "0.171.3", "hermes": "0.19.3", "executor": "1.5.3"})
+	b.wantGeneration(t, 2, map[string]string{"node": "24.17.3", "uv": "0.11.3", "claude": "2.1.3", "codex": "0.171.3", "hermes": "0.19.3", "executor": "1.5.3"})
 }
 
 func TestSameVersionOtherArtifacts(t *testing.T) {
@@ -110,8 +110,8 @@ func TestLostReleaseIsRepaired(t *testing.T) {
 		"image gone": func(b *box) {
 			must(t, b.sys.RemoveImage(context.Background(), "localhost/hermes-box/executor:1.5.2"))
 		},
-		"link gone":       func(b *box) { must(t, os.Remove(b.Path("/opt/hermes-box/current/executor"))) },
-		"image not named": func(b *box) { must(t, os.Remove(b.Path("/opt/hermes-box/releases/executor/1.5.2/executor.env"))) },
+		"link gone":         func(b *box) { must(t, os.Remove(b.Path("/opt/hermes-box/current/executor"))) },
+		"executor.env gone": func(b *box) { must(t, os.Remove(b.Path("/opt/hermes-box/releases/executor/1.5.2/executor.env"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newFirst(t)
@@ -126,14 +126,14 @@ func TestLostReleaseIsRepaired(t *testing.T) {
 	}
 }
 
-// A release that has lost its program is installed again, whatever the record says.
+// A release whose program is missing is installed again, although it is recorded as applied.
 func TestLostProgramIsRepaired(t *testing.T) {
 	b := newFirst(t)
 	for _, program := range []string{"node/bin/node", "uv/bin/uv", "claude/bin/claude", "codex/bin/codex", "hermes/bin/hermes"} {
 		must(t, os.Remove(b.Path("/opt/hermes-box/current", program)))
 	}
 	must(t, b.apply(1))
-	b.whole(t, 1, nil)
+	b.wantGeneration(t, 1, nil)
 	s, err := b.Status(context.Background())
 	must(t, err)
 	for _, c := range s.Components {
@@ -143,8 +143,8 @@ func TestLostProgramIsRepaired(t *testing.T) {
 	}
 }
 
-// A component that is applied already is still checked: its service is started if it was stopped, and the apply fails
-// if it cannot become healthy.
+// A component that is applied already is still checked: its service is started if the service does not run, and the
+// apply fails if the component does not become healthy.
 func TestAppliedIsCheckedAgain(t *testing.T) {
 	for name, as := range map[string]machine.Unit{"stopped": {Active: "inactive"}, "failed": {Active: "failed", Result: "exit-code"}} {
 		b := newFirst(t)
@@ -153,7 +153,7 @@ func TestAppliedIsCheckedAgain(t *testing.T) {
 		if err := b.apply(1); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		b.consistent(t) // both run
+		b.consistent(t) // checks that both services run
 	}
 	b := newFirst(t)
 	b.sys.Crashes = func(unit string) bool { return unit == executorUnit }
@@ -161,7 +161,7 @@ func TestAppliedIsCheckedAgain(t *testing.T) {
 	err := b.apply(1)
 	var e *protocol.Error
 	if !errors.As(err, &e) || e.Code != "health_failed" || e.Component != "executor" || e.Phase != protocol.PhaseHealth {
-		t.Errorf("a service that ends at once: %+v", err)
+		t.Errorf("a service that ends right after its start: %+v", err)
 	}
 }
 

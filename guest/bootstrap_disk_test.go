@@ -14,7 +14,7 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// A fresh root disk with an old data disk, as in a rebuild.
+// Bootstrap of a fresh root disk with an existing data disk, as in a rebuild.
 func TestBootstrapOldDisk(t *testing.T) {
 	b := newRoot(t, machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
 	b.write("/data/home/agent/kept", "kept\n")
@@ -26,7 +26,7 @@ func TestBootstrapOldDisk(t *testing.T) {
 		t.Errorf("answer %+v, formats %v", out, b.formats())
 	}
 	if b.has("/home/agent/.bashrc") {
-		t.Error("the skeleton was put over an old home")
+		t.Error("the skeleton was copied into an old home")
 	}
 }
 
@@ -45,15 +45,15 @@ func TestBootstrapRefusesDisk(t *testing.T) {
 		{name: "someone's filesystem", disk: ext4(other), format: true, want: "not blank: it holds ext4 " + other},
 		{name: "a partition table", disk: machine.Disk{Size: diskSize, Type: "gpt partition table"}, format: true, want: "holds gpt partition table"},
 		{name: "unknown data", disk: machine.Disk{Size: diskSize}, format: true, want: "holds unknown data"},
-		{name: "blank, not asked to", disk: blankDisk, want: "formatting was not requested"},
-		{name: "another than asked for", disk: ext4(other), asked: mine, want: "instead of filesystem " + mine},
-		{name: "asked for, but blank", disk: blankDisk, format: true, asked: mine, want: "holds nothing instead of filesystem " + mine},
+		{name: "blank, but formatting not requested", disk: blankDisk, want: "formatting was not requested"},
+		{name: "another filesystem than requested", disk: ext4(other), asked: mine, want: "instead of filesystem " + mine},
+		{name: "filesystem requested, but blank", disk: blankDisk, format: true, asked: mine, want: "holds nothing instead of filesystem " + mine},
 		{name: "formatted before, now blank", disk: blankDisk, format: true, recorded: mine, want: "holds nothing instead of filesystem " + mine},
 		{name: "formatted before, now another", disk: ext4(other), format: true, recorded: mine, want: "instead of filesystem " + mine},
 		{name: "root and host differ", disk: ext4(mine), asked: mine, recorded: other, want: "this root belongs to filesystem " + other},
-		{name: "ours by name, not ext4", disk: machine.Disk{Size: diskSize, Type: "xfs", UUID: mine}, asked: mine, want: "holds xfs"},
-		{name: "intended, but then someone's", disk: ext4(other), format: true, intended: mine, want: "not blank"},
-		{name: "intended for a disk of another size", disk: machine.Disk{Size: diskSize / 2}, format: true, intended: mine, want: "unknown data"},
+		{name: "requested UUID, but not ext4", disk: machine.Disk{Size: diskSize, Type: "xfs", UUID: mine}, asked: mine, want: "holds xfs"},
+		{name: "formatting begun, but another filesystem", disk: ext4(other), format: true, intended: mine, want: "not blank"},
+		{name: "formatting begun on a disk of another size", disk: machine.Disk{Size: diskSize / 2}, format: true, intended: mine, want: "unknown data"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newRoot(t, c.disk)
@@ -128,7 +128,7 @@ func TestBootstrapCrash(t *testing.T) {
 			t.Errorf("after a crash at step %d (%s): formatted as %v, answered %s", n, at, formats, out.DataUUID)
 		}
 		if next.has("/var/lib/hermes-box/format.json") {
-			t.Errorf("after a crash at step %d (%s): the intention to format stays", n, at)
+			t.Errorf("after a crash at step %d (%s): the record of the formatting stays", n, at)
 		}
 	}
 	if again == 0 {
@@ -150,14 +150,14 @@ func TestBootstrapCrash(t *testing.T) {
 	}
 }
 
-// misformats is a machine whose mkfs makes a file system with the wrong UUID.
+// misformats is a machine that formats disks with the wrong UUID.
 type misformats struct{ *simulate.Machine }
 
 func (m misformats) Format(ctx context.Context, device, _, label string) error {
 	return m.Machine.Format(ctx, device, "99999999-2222-4333-8444-555555555555", label)
 }
 
-// The error of a formatting with a wrong result does not say that the disk was left alone.
+// The error for a wrong result of formatting does not claim that nothing was written to the disk.
 func TestBootstrapMisformatted(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	b.Machine = misformats{b.sys}
@@ -168,7 +168,7 @@ func TestBootstrapMisformatted(t *testing.T) {
 	}
 }
 
-// Another directory that is mounted in the place of the home or the workspace is refused.
+// If another directory is mounted at /workspace, the bootstrap fails.
 func TestBootstrapRefusesAnotherMount(t *testing.T) {
 	for _, uuid := range []string{dataUUID, "99999999-2222-4333-8444-555555555555"} {
 		b := newRoot(t, machine.Disk{Size: diskSize, Type: "ext4", UUID: dataUUID})
@@ -176,7 +176,7 @@ func TestBootstrapRefusesAnotherMount(t *testing.T) {
 		ask := askFormat()
 		ask.Format, ask.DataUUID = false, dataUUID
 		_, err := b.Bootstrap(t.Context(), ask)
-		if codeOf(err) != "integrity_failed" || !strings.Contains(err.Error(), "what is mounted at /workspace is not /data/home/agent/workspace") {
+		if codeOf(err) != "integrity_failed" || !strings.Contains(err.Error(), "the directory mounted at /workspace is not /data/home/agent/workspace") {
 			t.Errorf("%s: %v", uuid, err)
 		}
 		if b.has("/var/lib/hermes-box/bootstrap.json") {

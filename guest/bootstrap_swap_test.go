@@ -28,7 +28,7 @@ func TestBootstrapSwap(t *testing.T) {
 	}
 	for _, fails = range []string{"fallocate", "mkswap", "sync"} {
 		if _, err := b.Bootstrap(t.Context(), askFormat()); err == nil || b.has("/swapfile") || b.has("/swapfile.new") {
-			t.Errorf("%s fails: %v; a swap file is left", fails, err)
+			t.Errorf("%s fails: %v; want an error and no swap file", fails, err)
 		}
 	}
 	fails, ran = "", nil

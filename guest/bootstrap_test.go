@@ -39,6 +39,52 @@ func (b *box) mounts() (at []string) {
 	return at
 }
 
+// The network is cut off before anything else is done.
+func TestBootstrapOffline(t *testing.T) {
+	b := newRoot(t, blankDisk)
+	ask := askFormat()
+	_, err := b.Bootstrap(t.Context(), ask)
+	must(t, err)
+	if slices.Contains(b.sys.Did(), "offline") {
+		t.Error("the network was cut off although Offline was not set")
+	}
+	b = newRoot(t, blankDisk)
+	ask.Offline = true
+	_, err = b.Bootstrap(t.Context(), ask)
+	must(t, err)
+	if did := b.sys.Did(); did[0] != "offline" {
+		t.Errorf("did %q", did)
+	}
+	b = newRoot(t, blankDisk)
+	b.failAt("offline")
+	if _, err := b.Bootstrap(t.Context(), ask); err == nil || slices.ContainsFunc(b.sys.Did(), func(did string) bool { return strings.HasPrefix(did, "start") }) {
+		t.Errorf("%v, did %q", err, b.sys.Did())
+	}
+}
+
+// If the network of a machine was cut off, the recovery unit cuts it off again after a reboot. If that fails, recovery
+// fails, so that the services do not start.
+func TestOfflineOutlivesAReboot(t *testing.T) {
+	for _, offline := range []bool{false, true} {
+		b := newRoot(t, blankDisk)
+		ask := askFormat()
+		ask.Offline = offline
+		_, err := b.Bootstrap(t.Context(), ask)
+		must(t, err)
+		must(t, b.sys.Reboot())
+		before := len(b.sys.Did())
+		_, err = b.Recover(t.Context())
+		must(t, err)
+		if did := b.sys.Did()[before:]; slices.Contains(did, "offline") != offline {
+			t.Errorf("offline %v: the recovery did %q", offline, did)
+		}
+		b.failAt("offline")
+		if _, err := b.Recover(t.Context()); (err != nil) != offline {
+			t.Errorf("offline %v: Recover returns %v when the network cannot be cut off", offline, err)
+		}
+	}
+}
+
 func TestBootstrapFresh(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	var ran []string
@@ -59,10 +105,10 @@ func TestBootstrapFresh(t *testing.T) {
 		t.Errorf("recorded UUID %q", got)
 	}
 	if b.has("/var/lib/hermes-box/format.json") {
-		t.Error("the intention to format is still recorded")
+		t.Error("the record of the formatting is still there")
 	}
 	for file, wants := range map[string][]string{
-		"/etc/fstab": {"/dev/vda / ext4", "UUID=" + out.DataUUID + " /data ext4 noatime,nofail,",
+		"/etc/fstab": {"/dev/vda / ext4", "/dev/mapper/hermes-box-data /data ext4 noatime,nofail,x-systemd.device-timeout=60s,x-systemd.requires=hermes-box-data.service 0 2\n",
 			"/data/home/agent /home/agent none bind,nofail", "/data/home/agent/workspace /workspace none bind,nofail"},
 		"/etc/environment": {"no_proxy=localhost\n", "CLAUDE_CONFIG_DIR=/home/agent/.claude\n", "DISABLE_UPDATES=1\n"},
 	} {
@@ -138,7 +184,7 @@ func TestBootstrapAgain(t *testing.T) {
 	}
 }
 
-// A failure names its phase and does no harm, and the next run finishes.
+// The error of a failure names the phase. A failure does no harm, and the next run finishes.
 func TestBootstrapFailures(t *testing.T) {
 	for what, phase := range map[string]string{"user agent 1000 /home/agent": "user", "read disk /dev/vdb": "format",
 		"mount /data": "mount", "chown /data/home/agent.new/.bashrc 1000:1000": "mount", "sync": "mount", "mount /home/agent": "mount", "run sshd": "login", "enable hermes.service": "units"} {
@@ -158,8 +204,19 @@ func TestBootstrapFailures(t *testing.T) {
 		}
 		b.sys.Fail = nil
 		if out, err := b.Bootstrap(t.Context(), askFormat()); err != nil || !slices.Equal(b.formats(), []string{out.DataUUID}) {
-			t.Errorf("%s: and again: %+v, %v, formatted as %v", what, out, err, b.formats())
+			t.Errorf("%s: the next run: %+v, %v, formatted as %v", what, out, err, b.formats())
 		}
+	}
+}
+
+// Bootstrap also works on a machine whose kernel or programs cannot map the data disk.
+func TestBootstrapWithoutMapper(t *testing.T) {
+	b := newRoot(t, blankDisk)
+	b.failAt("map /dev/vdb")
+	out, err := b.Bootstrap(t.Context(), askFormat())
+	must(t, err)
+	if text := b.read("/etc/fstab"); !strings.Contains(text, "\nUUID="+out.DataUUID+" /data ext4 ") || strings.Contains(text, "mapper") {
+		t.Error(text)
 	}
 }
 
@@ -204,13 +261,13 @@ func TestBootstrapPackages(t *testing.T) {
 // The request is checked before anything is read or written.
 func TestCheckBootstrap(t *testing.T) {
 	for name, change := range map[string]func(*protocol.Bootstrap){
-		"box name":      func(b *protocol.Bootstrap) { b.Box = "Main" },
-		"the root disk": func(b *protocol.Bootstrap) { b.DataDevice = "/dev/vda" },
-		"a path":        func(b *protocol.Bootstrap) { b.DataDevice = "/dev/disk/by-id/../../vda" },
-		"no device":     func(b *protocol.Bootstrap) { b.DataDevice = "" },
-		"uuid":          func(b *protocol.Bootstrap) { b.DataUUID = "x y" },
-		"equal ports":   func(b *protocol.Bootstrap) { b.Ports.Dashboard = b.Ports.Executor },
-		"no port":       func(b *protocol.Bootstrap) { b.Ports.Executor = 0 },
+		"invalid box name":      func(b *protocol.Bootstrap) { b.Box = "Main" },
+		"the root disk":         func(b *protocol.Bootstrap) { b.DataDevice = "/dev/vda" },
+		"a device name with ..": func(b *protocol.Bootstrap) { b.DataDevice = "/dev/disk/by-id/../../vda" },
+		"no device":             func(b *protocol.Bootstrap) { b.DataDevice = "" },
+		"invalid UUID":          func(b *protocol.Bootstrap) { b.DataUUID = "x y" },
+		"equal ports":           func(b *protocol.Bootstrap) { b.Ports.Dashboard = b.Ports.Executor },
+		"port 0":                func(b *protocol.Bootstrap) { b.Ports.Executor = 0 },
 	} {
 		b := newRoot(t, blankDisk)
 		var asked []string

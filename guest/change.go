@@ -9,17 +9,17 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// change is the change of one component.
+// change takes one component of a transaction through the phases.
 type change struct {
 	g    *Guest
 	c    component.Component
 	tx   protocol.Transaction
 	want protocol.Component
 	kept kept
-	have *release // the wanted release, if it is on the disk already; else it is staged
+	have *release // the wanted release; nil if it is not on the disk yet and has to be staged
 
 	staged  chan error    // the result of staging
-	applied chan struct{} // closed when the wanted release is current
+	applied chan struct{} // closed when the component is healthy and recorded
 	journal *journal
 }
 
@@ -53,12 +53,13 @@ func (ch *change) apply(ctx context.Context, stop func()) error {
 		}
 		ch.event(p.name, protocol.Done, "")
 	}
-	// From here on the component counts as applied: after a failure below, recovery completes the records.
+	// Once the journal says committing, the component counts as applied: after a later failure, recovery completes the
+	// records.
 	ch.journal.Step = committing
 	if err := ch.g.writeJournal(ch.journal); err != nil {
-		// The journal may be on the disk in spite of the error. A crash while undoing would then make recovery complete a
-		// change that is half undone. So the journal is first set back; if that fails too, nothing is touched and recovery
-		// does what the journal says.
+		// The journal may be on the disk in spite of the error. After a crash while undoing, recovery would then
+		// complete a change that is half undone. So first write the journal of the earlier step. If that fails too,
+		// undo nothing: recovery acts on whichever journal is on the disk.
 		ch.journal.Step = activating
 		if again := ch.g.writeJournal(ch.journal); again != nil {
 			return ch.unrecorded(errors.Join(err, again))
@@ -76,17 +77,19 @@ func (ch *change) apply(ctx context.Context, stop func()) error {
 	return nil
 }
 
-// unrecorded is the error when the component is healthy and recovery has to complete the records.
+// unrecorded returns the error for a component that is healthy but not recorded. Recovery will complete the records or,
+// if the journal on the disk still says activating, undo the change.
 func (ch *change) unrecorded(err error) error {
 	return component.Failure(fmt.Errorf("it is healthy, but this could not be recorded: %w", err), ch.c.Name(), protocol.PhaseHealth)
 }
 
-// ahead is the journal between two components.
+// ahead returns the journal for the time between two components, in which only staging is under way.
 func (ch *change) ahead() *journal {
 	return &journal{Transaction: ch.tx, Boot: ch.g.bootID(), Step: ahead}
 }
 
-// take waits for staging and renames the result to its release directory. From here on there is something to undo.
+// take makes and writes the journal, from which on there is something to undo. If the release is not on the disk yet,
+// take first waits until it is staged, and at last renames the staged directory to the release directory.
 func (ch *change) take(ctx context.Context) error {
 	if ch.have == nil {
 		if err := <-ch.staged; err != nil {
@@ -105,7 +108,7 @@ func (ch *change) take(ctx context.Context) error {
 	return ch.g.Rename(ch.g.stagingPath(ch.c, ch.tx.ID), ch.dir())
 }
 
-// plan makes the journal of this component, before the first effect.
+// plan makes the journal of this component. It is called before the first effect.
 func (ch *change) plan(ctx context.Context) error {
 	j, k := ch.ahead(), ch.kept
 	j.Step, j.Fresh = staging, ch.have == nil
@@ -128,8 +131,8 @@ func (ch *change) plan(ctx context.Context) error {
 		}
 		j.Running = units[ch.c.Unit()].Active == "active"
 	}
-	// One previous release is kept: the current one, or the one before it if the current one is broken and replaced by a
-	// copy of itself.
+	// Keep one release besides the new one. This is the current one. But if the current one is damaged, and the new one
+	// is made from the same artifacts to replace it, keep the previous one and drop the current one.
 	switch {
 	case ch.have != nil:
 	case k.Current != nil && k.Current.digest() == protocol.ReleaseDigest(ch.want.Artifacts):

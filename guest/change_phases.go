@@ -12,10 +12,11 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// undoTime bounds the undoing of a change.
+// undoTime is the timeout for undoing a change.
 const undoTime = 5 * time.Minute
 
-// skip leaves a component that is applied as it is. Its service is restarted if it does not run or runs with old ports.
+// skip checks a component that is applied already. It restarts the service only if the service does not run, or runs
+// with old ports.
 func (ch *change) skip(ctx context.Context) error {
 	if unit := ch.c.Unit(); unit != "" {
 		now, err := component.UnitOf(ctx, ch.g.components(), ch.c)
@@ -40,7 +41,7 @@ func (ch *change) skip(ctx context.Context) error {
 	return nil
 }
 
-// smoke proves that the release runs.
+// smoke checks that the release runs.
 func (ch *change) smoke(ctx context.Context) error {
 	return ch.c.Smoke(ctx, ch.g.components(), ch.want, ch.dir())
 }
@@ -69,27 +70,27 @@ func (ch *change) activate(ctx context.Context) error {
 	return ch.g.restartUnit(ctx, ch.c.Unit())
 }
 
-// health waits until the component is healthy, and proves that its dependents still run.
+// health waits until the component is healthy, and checks that its dependents still run.
 func (ch *change) health(ctx context.Context) error {
 	if err := component.WaitHealthy(ctx, ch.g.components(), ch.c); err != nil {
 		return err
 	}
 	for _, name := range component.Dependents[ch.c.Name()] {
-		// A dependent that was broken before says nothing about this component.
-		if lost, err := ch.g.lost(ctx, name); err != nil {
+		// A dependent that is incomplete does not count: this component has not broken it.
+		if incomplete, err := ch.g.incomplete(ctx, name); err != nil {
 			return err
-		} else if lost {
+		} else if incomplete {
 			continue
 		}
 		if err := ch.g.smokeCurrent(ctx, name); err != nil {
-			return fmt.Errorf("%s on %s %s: %w", name, ch.c.Name(), ch.want.Version, err)
+			return fmt.Errorf("%s does not work with %s %s: %w", name, ch.c.Name(), ch.want.Version, err)
 		}
 	}
 	return nil
 }
 
-// makeStateDirs makes the directories that the component may write to on the data disk, and the first files in them. What
-// exists keeps its owner, mode and content: it is the user's.
+// makeStateDirs makes the directories that the component may write to on the data disk, and the files that it needs
+// before its first start. Existing directories belong to the user and keep their owner, mode and content.
 func (ch *change) makeStateDirs(ctx context.Context) error {
 	for _, d := range ch.c.StateDirs() {
 		if err := os.MkdirAll(filepath.Dir(ch.g.Path(d.Path)), 0o755); err != nil {

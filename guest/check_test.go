@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// whole checks that all applied components are of one generation, have these previous versions, and are consistent.
-func (b *box) whole(t *testing.T, generation int, previous map[string]string) {
+// wantGeneration checks that the box is consistent and that all applied components are of this generation. If previous
+// has a version for a component, it must be the version of the component's previous release.
+func (b *box) wantGeneration(t *testing.T, generation int, previous map[string]string) {
 	t.Helper()
 	b.consistent(t)
 	state, err := b.AppliedState()
@@ -27,7 +28,7 @@ func (b *box) whole(t *testing.T, generation int, previous map[string]string) {
 	}
 }
 
-// consistent checks what must be true whenever no change is under way.
+// consistent checks the conditions that hold whenever no change is under way.
 func (b *box) consistent(t *testing.T) {
 	t.Helper()
 	if _, err := os.Lstat(b.Path("/var/lib/hermes-box/journal.json")); err == nil {
@@ -61,7 +62,7 @@ func (b *box) consistent(t *testing.T) {
 		if r.Previous != nil {
 			want = append(want, r.Previous.Dir)
 			if state[name].Previous != r.Previous.Component.Version {
-				t.Errorf("%s: previous is %s in one record, %s in the other", name, state[name].Previous, r.Previous.Component.Version)
+				t.Errorf("%s: previous is %s in applied.json, %s in releases.json", name, state[name].Previous, r.Previous.Component.Version)
 			}
 		}
 		link, err := os.Readlink(b.Path("/opt/hermes-box/current", name))
@@ -106,7 +107,7 @@ func (b *box) consistent(t *testing.T) {
 	}
 	current, _ := os.ReadDir(b.Path("/opt/hermes-box/current"))
 	if len(current) != len(state) {
-		t.Errorf("%d are current, %d applied", len(current), len(state))
+		t.Errorf("%d components are current, but %d are applied", len(current), len(state))
 	}
 	links, err := os.ReadDir(b.Path("/usr/local/bin"))
 	must(t, err)
@@ -117,7 +118,7 @@ func (b *box) consistent(t *testing.T) {
 	}
 }
 
-// service checks that a service runs, or that it does not.
+// service checks that the service of a component runs if the component is applied, and does not run otherwise.
 func (b *box) service(t *testing.T, name string, applied bool) {
 	t.Helper()
 	if name != "hermes" && name != "executor" {
@@ -130,7 +131,7 @@ func (b *box) service(t *testing.T, name string, applied bool) {
 	}
 }
 
-// diff reports what differs between two trees.
+// diff reports each difference between two trees as an error.
 func diff(t *testing.T, want, got map[string]string) {
 	t.Helper()
 	for path, text := range want {

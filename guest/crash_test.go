@@ -13,14 +13,14 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// killed is a machine whose helper was killed right after a durable step.
+// killed is a copy of a machine whose helper was killed right after a durable step.
 type killed struct {
 	step string
 	*box
 }
 
-// killedAnywhere runs do to its end. For each durable step it returns a copy of the machine as a kill after that step
-// leaves it. That works because the engine has no state but that on the disk.
+// killedAnywhere calls do and returns a copy of the machine after each durable step, as a kill at that moment would leave
+// it. A copy is enough, because the engine has all its state on the disk.
 func (b *box) killedAnywhere(t testing.TB, do func()) (copies []killed) {
 	var mu sync.Mutex // releases are staged in goroutines
 	b.After = func(step string) {
@@ -42,7 +42,8 @@ func (b *box) reboot(t *testing.T) {
 	_, err := b.Recover(context.Background())
 	must(t, err)
 	for _, did := range b.sys.Did()[n:] {
-		// systemd starts them after the recovery unit: starting one inside it would be a deadlock.
+		// systemd starts the services after the recovery unit. Starting a service from within the recovery unit would
+		// be a deadlock.
 		if did == "restart hermes.service" || did == "restart executor.service" {
 			t.Errorf("recovery at boot: %s", did)
 		}
@@ -50,7 +51,8 @@ func (b *box) reboot(t *testing.T) {
 	must(t, b.sys.StartEnabled(context.Background()))
 }
 
-// prefix checks that the first components are of the new generation, and all others of the old one.
+// prefix checks that no component in names is of the new generation if one before it is still of the old generation.
+// Unless all are of the new generation, the applied lock must be the old one.
 func (b *box) prefix(t *testing.T, old, new int, names []string) {
 	t.Helper()
 	v := b.versions()
@@ -72,7 +74,8 @@ func (b *box) prefix(t *testing.T, old, new int, names []string) {
 	t.Errorf("the lock is %q before all is applied", lock)
 }
 
-// After a kill at any durable step of an apply, the next boot makes the box consistent, and so does the next apply.
+// After a kill at any durable step of an apply, the next boot makes the box consistent, and so does a recovery
+// without a reboot. After such a recovery the apply can be repeated.
 func TestKilledAnywhereInApply(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -93,7 +96,7 @@ func TestKilledAnywhereInApply(t *testing.T) {
 			}
 			copies := start.killedAnywhere(t, func() { apply(start) })
 			if len(copies) < 20*len(tt.affected) {
-				t.Fatalf("only %d durable steps: the hook is not called", len(copies))
+				t.Fatalf("only %d durable steps", len(copies))
 			}
 			t.Logf("killed after each of %d steps", len(copies))
 			for n, k := range copies {
@@ -110,7 +113,7 @@ func TestKilledAnywhereInApply(t *testing.T) {
 							t.Errorf("recovered twice: %+v, %v", r, err)
 						}
 					}
-					if n%5 != 0 { // an apply is slow, and its starting point has been checked
+					if n%5 != 0 { // an apply is slow, and the state that it starts from was checked above
 						return
 					}
 					k.send(o)
@@ -123,9 +126,9 @@ func TestKilledAnywhereInApply(t *testing.T) {
 	}
 }
 
-// The journal may reach the disk although its write failed, for example when the directory cannot be synced. It is set
-// back before anything is undone, so that recovery after a kill in the undoing does not finish a change that is half
-// undone. If it cannot be set back, nothing is undone.
+// The journal that says committing may reach the disk although its write failed, for example when the directory cannot
+// be synced. The engine then writes the journal of the step before, and only after that undoes the change. So recovery
+// after a kill does not finish a change that is half undone. If the second write fails too, nothing is undone.
 func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 	tx, o := transaction(2, "executor")
 	for _, failures := range []int{1, 2} {
@@ -154,7 +157,7 @@ func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
 			t.Fatalf("%d failures: %v, %d hits", failures, err, hits)
 		}
 		if failures == 1 && len(copies) < 5 {
-			t.Errorf("only %d steps of undoing: the hook is not called", len(copies))
+			t.Errorf("only %d steps of undoing", len(copies))
 		}
 		for _, k := range append(copies, killed{"the end", start}) {
 			_, err := k.Recover(context.Background())
@@ -181,11 +184,11 @@ func TestKilledAnywhereInRecover(t *testing.T) {
 		}
 	}
 	if runs < 60 {
-		t.Errorf("only %d runs: the hook is not called", runs)
+		t.Errorf("only %d runs", runs)
 	}
 }
 
-// The recovery unit can also run in the same boot as the crash. The services wait for it, so it starts none.
+// The recovery unit may also run in the same boot as the crash. It starts no services, since they wait for it.
 func TestRecoveryUnitStartsNothing(t *testing.T) {
 	b := newFirst(t)
 	tx, o := transaction(2, "executor")
@@ -229,10 +232,10 @@ func TestRecoverSaysWhatItDid(t *testing.T) {
 		}
 	}
 	if len(want) != 0 {
-		t.Errorf("never came to %v", want)
+		t.Errorf("no kill after the steps %v", want)
 	}
 	b = newBox(t)
 	if r, err := b.Recover(context.Background()); err != nil || (r != protocol.Recovered{Action: "none"}) {
-		t.Errorf("nothing to do: %+v, %v", r, err)
+		t.Errorf("recovery of a box without an interrupted change: %+v, %v", r, err)
 	}
 }

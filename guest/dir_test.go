@@ -16,8 +16,8 @@ func (b *box) chowned(path string) bool {
 	return slices.Contains(did, "chown "+path[:i]+"/.hermes-box-"+path[i+1:]+" 1000:1000")
 }
 
-// A directory of the user never exists with another owner, neither after an error nor after a crash. The next run
-// creates it.
+// A directory of the user never exists with another owner. After an error or a crash it does not exist, and the next
+// run creates it.
 func TestDirectoriesAreMadeWithTheirOwner(t *testing.T) {
 	for path, do := range map[string]func(*box) error{
 		"/data/home/agent/.codex":    func(b *box) error { return b.apply(1, "codex") },

@@ -16,7 +16,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// fakeUV is a uv that makes an environment with the layout of a real one. The real uv is tested on the real VM.
+// fakeUV is a uv that makes an environment with the layout of a real one. Tests on the real VM use the real uv.
 const fakeUV = `#!/bin/sh
 set -e
 case "$1 $2" in
@@ -58,7 +58,8 @@ func (o objects) tar() *bytes.Buffer {
 	return &buf
 }
 
-// transaction returns a transaction with all six components of a generation, or with those named, and their objects.
+// transaction returns a transaction with all six components, or with those named, and the objects of all six. The
+// generation is the last number of the version of each component.
 func transaction(generation int, names ...string) (protocol.Transaction, objects) {
 	o := objects{}
 	v := func(s string) string { return fmt.Sprintf("%s.%d", s, generation) }

@@ -19,7 +19,7 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// box is a simulated machine with a data disk, and the host's side of it.
+// box is a simulated machine with a data disk, and methods that do what the host does.
 type box struct {
 	*guest.Guest
 	t      testing.TB
@@ -35,7 +35,7 @@ var ports = protocol.Ports{Executor: 4788, Dashboard: 9119}
 func newBox(t testing.TB) *box { return newBoxAt(t, tempDir(t)) }
 
 // inMemory returns a directory in memory from which programs can be run, or "". An apply syncs a hundred times, and the
-// crash tests make hundreds of machines: on a disk that takes a minute, in memory some seconds.
+// crash tests make hundreds of machines. The tests take a minute on a disk, and some seconds in memory.
 var inMemory = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("/dev/shm", "hermes-box-test-")
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *box) failAt(what string) {
 	}
 }
 
-// openBox returns an existing machine, as a new process of the helper sees it.
+// openBox opens an existing machine, as a new process of the helper does.
 func openBox(t testing.TB, root string) *box {
 	b := &box{t: t, sys: simulate.Open(root)}
 	b.Guest = &guest.Guest{Tree: durable.Tree{Root: root}, Machine: b.sys, Emit: func(e protocol.Event) {
@@ -168,7 +168,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// copyBox returns a copy of the machine. Staged files may disappear while it is copied; then it starts again.
+// copyBox returns a copy of the machine. If a staged file disappears during the copy, copyBox starts again.
 func (b *box) copyBox(t testing.TB) *box {
 	dir := tempDir(t)
 	for n := 0; ; n++ {
@@ -210,8 +210,8 @@ func (b *box) versions() map[string]string {
 	return v
 }
 
-// tree returns the files that a user or a service could notice, by path: the releases, the symlinks, the records and
-// the data disk.
+// tree returns the files that matter to users and services, by path: the releases, the symlinks, the records and the
+// data disk.
 func (b *box) tree() map[string]string {
 	b.t.Helper()
 	t := map[string]string{}

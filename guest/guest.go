@@ -1,6 +1,6 @@
-// Package guest is the transaction engine inside the VM: it installs the releases of a lock, proves them, makes them
-// current and rolls back, and reports what runs. It knows nothing of the host but package protocol. What it is built from
-// is in the packages below it.
+// Package guest is the transaction engine inside the VM: it installs the releases of a lock, smoke-tests them, makes
+// them current, rolls back, and reports the state of the services. The only packages that it shares with the host
+// are protocol and those below it. The parts of the engine are in the other subdirectories.
 package guest
 
 import (
@@ -12,30 +12,35 @@ import (
 	"hermes-box/guest/durable"
 	"hermes-box/guest/layout"
 	"hermes-box/guest/login"
+	"hermes-box/guest/machine"
 	"hermes-box/guest/object"
 	"hermes-box/guest/protocol"
 )
 
-// Guest is one machine: its files, and what can be done on it.
+// Guest is one machine: its files, and the actions on it.
 type Guest struct {
-	durable.Tree                      // Root is "/", or a directory that stands for it
+	durable.Tree                      // Root is "/", or a directory in place of it
 	Machine      Machine              // everything that is not a file
 	Emit         func(protocol.Event) // may be nil; called from several goroutines
 	Now          func() time.Time     // nil: time.Now
 	Helper       string               // file of this helper; empty: the running executable
 }
 
-// Machine is what the engine and its parts do on the machine. Package machine implements it for Linux; tests and the
-// rehearsal machine have one that is a directory. Paths are real paths, as Guest.Path returns them.
+// Machine is the set of actions that the engine and its parts need. Package machine implements it for Linux; tests and
+// the rehearsal machine use a directory. Paths, except those of devices and programs, are real paths, as Guest.Path
+// returns them.
 type Machine interface {
 	component.Machine
 	bootstrap.Machine
 	login.Machine
 	StopUnit(ctx context.Context, unit string) error
+	MapUUID(ctx context.Context, uuid string) error
+	Snapshot(ctx context.Context, path string) (*machine.Snapshot, error)
+	Freeze(ctx context.Context, path string, limit time.Duration) (thaw func() error, err error)
 	KernelLog() string
 }
 
-// Objects are the objects that the host has sent.
+// Objects returns the objects that the host has sent.
 func (g *Guest) Objects() object.Store { return object.Store{Tree: g.Tree} }
 
 // Bootstrap makes a fresh root disk into a box. See bootstrap.Run.
@@ -43,12 +48,12 @@ func (g *Guest) Bootstrap(ctx context.Context, ask protocol.Bootstrap) (protocol
 	return bootstrap.Run(ctx, bootstrap.Env{Tree: g.Tree, Machine: g.Machine, Emit: g.emit, Now: g.now}, ask)
 }
 
-// CheckData fails unless the data disk of this box is mounted in all its places.
+// CheckData fails unless the data disk of this box is mounted at all its paths.
 func (g *Guest) CheckData(ctx context.Context) error {
 	return bootstrap.CheckData(ctx, g.Tree, g.Machine)
 }
 
-// Login is what a person signs in to.
+// Login returns the actions of signing in.
 func (g *Guest) Login() login.Login {
 	return login.Login{Tree: g.Tree, Machine: g.Machine, Emit: g.emit, Applied: g.AppliedState}
 }
@@ -57,7 +62,7 @@ func (g *Guest) components() component.Env {
 	return component.Env{Tree: g.Tree, Machine: g.Machine, Emit: g.emit}
 }
 
-// exclusive keeps all other helpers from changing the box.
+// exclusive takes layout.Mutex, the lock for changes of the box.
 func (g *Guest) exclusive(ctx context.Context) (unlock func(), err error) {
 	return g.Lock(ctx, layout.Mutex)
 }

@@ -23,8 +23,8 @@ func TestHealthOfAFreshRoot(t *testing.T) {
 	}
 }
 
-// A service that has just started and does not answer yet is starting. One that does not answer for long, or keeps
-// ending, has failed.
+// A service that has just started and does not answer yet is starting. One that has not answered for minutes, or that
+// keeps ending, has failed.
 func TestASlowStartIsNoFailure(t *testing.T) {
 	b := newFirst(t)
 	now := time.Unix(1_800_000_000, 0)
@@ -37,7 +37,7 @@ func TestASlowStartIsNoFailure(t *testing.T) {
 		want string
 	}{
 		{"just started", machine.Unit{Active: "active", Since: now.Add(-time.Second)}, protocol.Starting},
-		{"still not there", machine.Unit{Active: "active", Since: now.Add(-3 * time.Minute)}, protocol.FailedState},
+		{"still not ready", machine.Unit{Active: "active", Since: now.Add(-3 * time.Minute)}, protocol.FailedState},
 		{"keeps ending", machine.Unit{Active: "active", Since: now.Add(-time.Second), Restart: component.MaxRestarts}, protocol.FailedState},
 		{"given up", machine.Unit{Active: "failed"}, protocol.FailedState},
 	} {

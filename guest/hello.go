@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"hermes-box/guest/protocol"
 )
 
-// Hello says which helper this is, and which objects it has. It needs no privilege.
+// Hello returns the protocol version and the digest of this helper, and the digests of the objects that the guest has.
+// It needs no privilege.
 func (g *Guest) Hello() (protocol.Hello, error) {
 	h := protocol.Hello{Protocol: protocol.Version}
 	var err error
@@ -21,15 +23,32 @@ func (g *Guest) Hello() (protocol.Hello, error) {
 	return h, err
 }
 
-// helperDigest is the digest of the running helper.
+// helperDigest returns the digest of the running helper.
 func (g *Guest) helperDigest() (string, error) {
-	path := g.Helper
-	if path == "" {
-		var err error
-		if path, err = os.Executable(); err != nil {
-			return "", err
-		}
+	if g.Helper != "" {
+		return fileDigest(g.Helper)
 	}
+	return ownDigest()
+}
+
+// own holds the digest of the running executable; empty until ownDigest computes it.
+var own struct {
+	sync.Mutex
+	digest string
+}
+
+// ownDigest returns the digest of the running executable, even if its file has been replaced. The path that
+// os.Executable returns would lead to the new file.
+func ownDigest() (digest string, err error) {
+	own.Lock()
+	defer own.Unlock()
+	if own.digest == "" {
+		own.digest, err = fileDigest("/proc/self/exe")
+	}
+	return own.digest, err
+}
+
+func fileDigest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -10,17 +10,17 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// The steps of a journal: how far the change of one component has come, and what recovery does.
+// The steps of a journal: how far the transaction is, and what recovery does at this step.
 const (
-	ahead      = "ahead"      // between two components: releases staged for later ones are removed
+	ahead      = "ahead"      // before or between the components: staged releases are removed
 	staging    = "staging"    // nothing current has changed: the new release is removed
 	activating = "activating" // links and services may be those of the candidate: they are restored
 	committing = "committing" // the candidate was healthy: the records are completed
 	locking    = "locking"    // every component is committed: applied.lock is written
 )
 
-// journal is the record of the change that is under way. It is written before the first effect that would have to be undone
-// and removed last: it tells recovery everything there is to undo or to finish.
+// journal is the record of the change that is under way. It is written before the first effect that would have to be
+// undone, and removed last. It holds everything that recovery needs to undo or finish the change.
 type journal struct {
 	Version     int                  `json:"version"` // protocol version of the helper that wrote it
 	Transaction protocol.Transaction `json:"transaction"`
@@ -30,10 +30,10 @@ type journal struct {
 	Fresh       bool                 `json:"fresh"`            // this change made the candidate's directory
 	Before      string               `json:"before,omitempty"` // the release that was current
 	Running     bool                 `json:"running"`          // the service was active
-	Drop        string               `json:"drop,omitempty"`   // the release to remove when the candidate stays
+	Drop        string               `json:"drop,omitempty"`   // the release to remove once the candidate is committed
 }
 
-// component returns the component whose turn it is; false between turns.
+// component returns the component that is being changed; false if there is none, as in the steps ahead and locking.
 func (j *journal) component() (component.Component, bool) {
 	return component.Named(j.Candidate.Component.Name)
 }
@@ -46,7 +46,7 @@ func (j *journal) String() string {
 	return fmt.Sprintf("transaction %s: %s %s %s", j.Transaction.ID, j.Step, c.Name, c.Version)
 }
 
-// readJournal returns nil if no change is under way.
+// readJournal returns the journal; nil if no change is under way.
 func (g *Guest) readJournal() (*journal, error) {
 	j := new(journal)
 	if found, err := readRecord(g.Path(layout.Journal), j); err != nil || !found {
@@ -62,7 +62,7 @@ func (g *Guest) writeJournal(j *journal) error {
 
 func (g *Guest) clearJournal() error { return g.Remove(g.Path(layout.Journal)) }
 
-// bootID is the id of the running boot; empty if the kernel has none.
+// bootID returns the id of the current boot; empty if it cannot be read.
 func (g *Guest) bootID() string {
 	id, err := os.ReadFile(g.Path("/proc/sys/kernel/random/boot_id"))
 	if err != nil {

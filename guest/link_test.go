@@ -15,8 +15,9 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// linkable returns a running box of generation 1. Its Hermes lists the tools of Executor from its own files, as the
-// real one does. The tools are the lines of the file "tools". Without that file there is no Executor.
+// linkable returns a running box of generation 1 with a stand-in for Hermes, which reads the token and the
+// configuration from its own files, as the real one does. The tools of Executor are the lines of the file "tools".
+// Without that file, Hermes does not reach Executor.
 func linkable(t *testing.T) *box {
 	t.Helper()
 	b := newFirst(t)
@@ -102,13 +103,13 @@ func TestLinkExecutor(t *testing.T) {
 		}
 	}
 
-	// Again, in another process: Hermes is asked, but nothing is changed.
+	// Link again, in another process: this asks Hermes, but changes nothing.
 	b = openBox(t, b.Root)
 	done, err = b.link(t.Context())
 	if err != nil || !done.Already || !slices.Equal(b.sys.Did(), []string{"run hermes"}) {
 		t.Errorf("again: %+v, %v; did %v", done, err, b.sys.Did())
 	}
-	// Hermes reads later edits of the user only at its next start.
+	// After an edit by the user, Hermes is restarted, because it reads the file only when it starts. The edit stays.
 	b.write("data/home/agent/.hermes/config.yaml", config+"# mine\n")
 	if done, err = b.link(t.Context()); err != nil || done.Already || b.hermesFile("config.yaml") != config+"# mine\n" {
 		t.Errorf("after an edit: %+v, %v\n%s", done, err, b.hermesFile("config.yaml"))
@@ -125,7 +126,7 @@ func TestLinkExecutorPutsBack(t *testing.T) {
 		"a missing tool": {func(_ *testing.T, b *box) { b.write("tools", "execute\n") }, "health_failed", `no tool "resume"`},
 		"no executor": {func(t *testing.T, b *box) { must(t, os.Remove(b.Path("tools"))) },
 			"health_failed", "hermes does not reach executor: Connection failed (1ms): no route with ..."},
-		"hermes ends oddly": {func(_ *testing.T, b *box) {
+		"hermes fails": {func(_ *testing.T, b *box) {
 			b.write("opt/hermes-box/current/hermes/bin/hermes", "#!/bin/sh\ncat \"$HERMES_HOME/.env\"\nexit 3\n")
 		}, "external_failed", "exit status 3"},
 		"no restart": {func(_ *testing.T, b *box) {
@@ -197,11 +198,11 @@ func TestLinkExecutorRefuses(t *testing.T) {
 		ask   protocol.ExecutorLink
 		want  string
 	}{
-		"no token":     {ask: protocol.ExecutorLink{Tools: tools}, want: "no valid token"},
-		"two lines":    {ask: protocol.ExecutorLink{Token: "abc\nEVIL=1", Tools: tools}, want: "no valid token"},
-		"no tools":     {ask: protocol.ExecutorLink{Token: linkToken}, want: "no valid token"},
-		"a link there": {spoil: func(t *testing.T, b *box) { must(t, relink(b.Path("/data/home/agent/.hermes/.env"), "/etc/passwd")) }, want: "not a plain file"},
-		"bad config":   {spoil: func(_ *testing.T, b *box) { b.write("data/home/agent/.hermes/config.yaml", "a: [") }, want: "config.yaml: yaml"},
+		"no token":   {ask: protocol.ExecutorLink{Tools: tools}, want: "no valid token"},
+		"two lines":  {ask: protocol.ExecutorLink{Token: "abc\nEVIL=1", Tools: tools}, want: "no valid token"},
+		"no tools":   {ask: protocol.ExecutorLink{Token: linkToken}, want: "no valid token"},
+		"a symlink":  {spoil: func(t *testing.T, b *box) { must(t, relink(b.Path("/data/home/agent/.hermes/.env"), "/etc/passwd")) }, want: "not a plain file"},
+		"bad config": {spoil: func(_ *testing.T, b *box) { b.write("data/home/agent/.hermes/config.yaml", "a: [") }, want: "config.yaml: yaml"},
 		"no hermes": {spoil: func(t *testing.T, b *box) { must(t, os.Remove(b.Path("/var/lib/hermes-box/applied.json"))) },
 			want: "hermes is not installed"},
 	} {

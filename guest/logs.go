@@ -12,7 +12,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// maxLogLines bounds LogRequest.Lines.
+// maxLogLines is the maximum of LogRequest.Lines.
 const maxLogLines = 100_000
 
 // logUnits are the units of each source of a LogRequest.
@@ -22,8 +22,8 @@ var logUnits = map[string][]string{
 	"recovery": {layout.RecoveryUnit},
 }
 
-// Logs writes the last ask.Lines lines of a source's log to out, as plain text. With Follow it continues until ctx ends,
-// which is no error then. It needs root.
+// Logs writes the last ask.Lines lines of a source's log to out, as plain text. With Follow it continues until ctx
+// ends, and then returns nil. It needs root.
 func (g *Guest) Logs(ctx context.Context, ask protocol.LogRequest, out io.Writer) error {
 	units, ok := logUnits[ask.Source]
 	if !ok {
@@ -31,7 +31,7 @@ func (g *Guest) Logs(ctx context.Context, ask protocol.LogRequest, out io.Writer
 			Hint: "sources are hermes, executor and recovery"}
 	}
 	if ask.Lines < 0 || ask.Lines > maxLogLines {
-		return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("%d lines; accepted: 0 to %d", ask.Lines, maxLogLines)}
+		return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("lines: %d; accepted: 0 to %d", ask.Lines, maxLogLines)}
 	}
 	args := []string{"--no-pager", "--quiet", "--output", "short-iso", "--lines", strconv.Itoa(ask.Lines)}
 	for _, u := range units {

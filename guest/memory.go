@@ -10,12 +10,12 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// maxKilled is how many of the killed processes Status names.
+// maxKilled is the largest number of killed processes that Status names.
 const maxKilled = 5
 
 // killed returns the processes that the kernel has killed since the boot because memory ran out: how many there were,
-// and the last few by name. The count costs one small read; the kernel's log, which needs kernel.dmesg_restrict=0 to be
-// read without privilege, is read only if the count is not zero. The log is a ring, so old names may be missing.
+// and the last few by name. The count is cheap to read. The kernel's log is read only if the count is not zero;
+// without privilege that needs kernel.dmesg_restrict=0. The log is a ring buffer, so old names may be missing.
 func (g *Guest) killed() (count int, last []protocol.Killed) {
 	count = oomKills(g.read("/proc/vmstat"))
 	if count == 0 {
@@ -36,7 +36,8 @@ func oomKills(vmstat string) int {
 	return 0
 }
 
-// killLine is a line of the kernel's log: seconds since the boot, pid and name. A name may hold anything, parentheses too.
+// killLine is a line of the kernel's log: seconds since the boot, pid and name. A name may hold anything, parentheses
+// too.
 var killLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^<\d+>\[ *(\d+\.\d+)\](?:\[ *[CT]\d+\])? (?:Memory cgroup out|Out) of memory(?: \(oom_kill_allocating_task\))?: Killed process (\d+) \((.*)\) total-vm:`)
 })

@@ -20,8 +20,9 @@ type logged struct {
 
 func (m logged) KernelLog() string { *m.read = true; return m.log }
 
-// A process that was killed because memory ran out is named, with the time. If there was none, the kernel log is not read.
-func TestKilledForWantOfMemory(t *testing.T) {
+// A process that was killed because memory ran out is named, with the time. If there was none, the kernel log is not
+// read.
+func TestProcessesKilledForLackOfMemory(t *testing.T) {
 	const log = `<6>[    0.000000] Linux version 6.12
 <4>[  100.250000] python3 invoked oom-killer: gfp_mask=0x140cca, order=0, oom_score_adj=300
 <3>[  100.500000] Out of memory: Killed process 1234 (python3) total-vm:4194304kB, anon-rss:3900000kB, file-rss:0kB, UID:1000 pgtables:7000kB oom_score_adj:300

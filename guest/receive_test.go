@@ -22,7 +22,7 @@ func TestReceive(t *testing.T) {
 	first := o.add([]byte("first"))
 	sum := sha512.Sum512([]byte("second"))
 	o["sha512/"+hex.EncodeToString(sum[:])] = []byte("second")
-	for range 2 { // the second time all objects are there and are skipped
+	for range 2 { // the second time, all objects are stored already and are skipped
 		got, err := b.Objects().Receive(context.Background(), o.tar())
 		if err != nil || got != (protocol.Received{Objects: 2, Bytes: 11}) {
 			t.Fatalf("%+v, %v", got, err)
@@ -56,7 +56,7 @@ func TestReceiveRefuses(t *testing.T) {
 		{"cut off in a header", "external_failed", good.tar().Bytes()[:100]},
 		{"not a tar", "external_failed", bytes.Repeat([]byte("garbage "), 200)},
 		{"a link", "invalid_input", entry(tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, "")},
-		{"climbing", "invalid_input", entry(tar.Header{Name: "sha256/../../applied.json"}, "{}")},
+		{"path traversal", "invalid_input", entry(tar.Header{Name: "sha256/../../applied.json"}, "{}")},
 		{"another algorithm", "invalid_input", entry(tar.Header{Name: "md5/d41d8cd98f00b204e9800998ecf8427e"}, "")},
 		{"capitals", "invalid_input", entry(tar.Header{Name: "sha256/" + strings.ToUpper(name[7:])}, "")},
 	} {
@@ -116,6 +116,6 @@ func TestDamagedObject(t *testing.T) {
 	if _, err := b.Apply(context.Background(), tx); err == nil {
 		t.Fatal("the damaged object was applied")
 	}
-	b.whole(t, 1, nil)
+	b.wantGeneration(t, 1, nil)
 	must(t, b.apply(2, "claude"))
 }

@@ -15,7 +15,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// release is one installed version of a component: what it is made of, and the name of its directory.
+// release is one installed version of a component: its artifacts, and the name of its directory.
 type release struct {
 	Component protocol.Component `json:"component"`
 	Dir       string             `json:"dir"`
@@ -23,21 +23,21 @@ type release struct {
 
 func (r release) digest() string { return protocol.ReleaseDigest(r.Component.Artifacts) }
 
-// kept are the releases of one component on the disk, at most two. Each was healthy once.
+// kept are the committed releases of one component, at most two. Each was healthy when it was activated.
 type kept struct {
 	Current  *release `json:"current,omitempty"`
 	Previous *release `json:"previous,omitempty"`
 }
 
 // byComponent is the form of applied.json and releases.json. Version is the protocol version of the helper that wrote the
-// file; helpers up to version 3 wrote the components alone.
+// file; helpers up to version 3 wrote only the map of components, without a version.
 type byComponent[T any] struct {
 	Version    int          `json:"version"`
 	Components map[string]T `json:"components"`
 }
 
-// AppliedState is the content of applied.json: every component after its last healthy activation, by name. It is empty on a
-// fresh root.
+// AppliedState returns the content of applied.json: what was recorded at the last healthy activation of each component,
+// by the component's name. It is empty on a fresh root.
 func (g *Guest) AppliedState() (map[string]protocol.AppliedComponent, error) {
 	return readComponents[protocol.AppliedComponent](g.Path(layout.Applied))
 }
@@ -66,8 +66,8 @@ func writeComponents[T any](g *Guest, path string, components map[string]T) erro
 	return g.WriteJSON(g.Path(path), byComponent[T]{protocol.Version, components})
 }
 
-// readRecord decodes a record of the engine, if there is one. A field that this version does not know is an error, except in
-// a record of an older version. The error says if the record was written by a newer version.
+// readRecord decodes a record of the engine, if there is one. A field that this version does not know is an error,
+// except in a record of an older version. The error says if the record was written by a newer version.
 func readRecord(path string, into any) (found bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +96,7 @@ func readRecord(path string, into any) (found bool, err error) {
 		Hint: "look at it: hermes-box exec -- sudo cat " + protocol.StateDir + "/" + filepath.Base(path)}
 }
 
-// AppliedLock is the canonical text of the lock that was applied last; empty before the first.
+// AppliedLock returns the canonical text of the lock that was applied last; empty if none was.
 func (g *Guest) AppliedLock() (string, error) {
 	text, err := os.ReadFile(g.Path(layout.AppliedLock))
 	if os.IsNotExist(err) {
@@ -105,7 +105,8 @@ func (g *Guest) AppliedLock() (string, error) {
 	return string(text), err
 }
 
-// commit records the candidate as current, and the release before it as previous. After a crash it can be run again.
+// commit records the candidate as current and removes the release that the journal says to drop. The release before the
+// candidate becomes the previous one, unless it is dropped. commit can be run again after a crash.
 func (g *Guest) commit(ctx context.Context, j *journal) error {
 	all, err := g.releases()
 	if err != nil {

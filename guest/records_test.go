@@ -12,8 +12,8 @@ import (
 
 const records = "/var/lib/hermes-box/"
 
-// A record with fields of a newer version says which version wrote it, instead of being called damaged. Nothing is
-// changed.
+// The error for a record with fields of a newer version says which version wrote it, and does not call it damaged.
+// No file but ports.env, which apply writes first, is changed.
 func TestRecordsOfANewerVersion(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
 		"journal":             {"journal.json", `{"version":99,"step":"ahead","more":1}`, "journal.json was written by a newer version of hermes-box (protocol 99; this one has"},
@@ -44,7 +44,7 @@ func TestRecordsOfANewerVersion(t *testing.T) {
 	}
 }
 
-// A record of a newer version that has the form of this one is read.
+// A record of a newer version is read if it has no unknown fields.
 func TestRecordsOfANewerVersionInOurForm(t *testing.T) {
 	b := newFirst(t)
 	text := b.read(records + "applied.json")

@@ -4,16 +4,22 @@ import (
 	"context"
 	"errors"
 
+	"hermes-box/guest/bootstrap"
 	"hermes-box/guest/component"
 	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 )
 
-// Recover finishes or undoes an interrupted change: if the candidate was healthy, the records are completed, else everything
-// is restored. It is no error if nothing was interrupted. It runs at boot before the services, and before every Apply. If
-// another helper is changing the box, it does nothing and does not wait: the services that this Apply starts require the
-// recovery unit.
+// Recover finishes or undoes an interrupted change: if the new release was healthy, it completes the records; otherwise
+// it restores the earlier release. If nothing was interrupted, it does nothing. It runs at boot before the services,
+// and before every Apply. If another helper is changing the box, it does nothing and does not wait. To wait would be
+// a deadlock, since the services that the other helper starts wait for the recovery unit.
+//
+// In the throw-away box of a drill it first cuts the network off, so that the services cannot sign in when they start.
 func (g *Guest) Recover(ctx context.Context) (protocol.Recovered, error) {
+	if err := bootstrap.KeepOffline(ctx, g.Tree, g.Machine); err != nil {
+		return protocol.Recovered{}, err
+	}
 	unlock, err := g.TryLock(layout.Mutex)
 	if err != nil {
 		return protocol.Recovered{}, err
@@ -45,7 +51,7 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 		if err == nil {
 			err = g.clearJournal()
 		}
-	case locking: // the objects stay: some of the next transaction may have been received
+	case locking: // keep the objects: those of the next transaction may be among them
 		if err = g.finish(j.Transaction); err == nil {
 			err = g.clearJournal()
 		}
@@ -59,8 +65,9 @@ func (g *Guest) recover(ctx context.Context) (protocol.Recovered, error) {
 	return done, nil
 }
 
-// undo restores what the change has touched, in reverse order. It removes exactly what the change made and what was staged for
-// later components.
+// undo undoes the change of one component. If the change had begun to activate the new release, undo makes the earlier
+// one current again and restores its service. It then removes the new release, unless it was there before the change,
+// and the releases that were staged for later components.
 func (g *Guest) undo(ctx context.Context, j *journal) error {
 	var service error // the files are restored even if systemd fails
 	if j.Step != ahead {
@@ -86,8 +93,9 @@ func (g *Guest) undo(ctx context.Context, j *journal) error {
 	return errors.Join(service, g.clearJournal())
 }
 
-// restoreUnit restarts the service, which then runs the previous release. Inside the recovery unit, which the services wait
-// for, that would be a deadlock: there the service is only stopped. After a reboot it does not run yet.
+// restoreUnit restarts the service if it ran before the change, so that it runs the earlier release again; otherwise it
+// stops the service. Within the recovery unit it always stops the service: a restart would be a deadlock, since the
+// services wait for that unit. After a reboot there is nothing to do, since the service does not run yet.
 func (g *Guest) restoreUnit(ctx context.Context, c component.Component, j *journal) error {
 	if c.Unit() == "" || j.Boot != g.bootID() {
 		return nil
@@ -102,13 +110,13 @@ func (g *Guest) restoreUnit(ctx context.Context, c component.Component, j *journ
 	return g.stopUnit(ctx, c.Unit())
 }
 
-// restartUnit restarts a service, which then has the recorded ports.
+// restartUnit restarts a service, which then uses the recorded ports.
 func (g *Guest) restartUnit(ctx context.Context, unit string) error {
 	if err := g.Machine.RestartUnit(ctx, unit); err != nil {
 		return err
 	}
 	g.Did("restart " + unit)
-	return component.PortsTaken(g.Tree, unit)
+	return component.ClearPortsMoved(g.Tree, unit)
 }
 
 func (g *Guest) stopUnit(ctx context.Context, unit string) error {

@@ -20,22 +20,23 @@ func (g *Guest) stagingPath(c component.Component, id string) string {
 	return g.releasePath(c, ".staging-"+id)
 }
 
-// keptRelease returns the release on the disk that has exactly these artifacts; nil if there is none or it is not whole.
+// keptRelease returns the kept release that has exactly this version and these artifacts; nil if there is none or it is
+// not complete.
 func (g *Guest) keptRelease(ctx context.Context, c component.Component, want protocol.Component, k kept) (*release, error) {
 	digest := protocol.ReleaseDigest(want.Artifacts)
 	for _, r := range []*release{k.Current, k.Previous} {
 		if r == nil || r.digest() != digest || r.Component.Version != want.Version {
 			continue
 		}
-		if ok, err := g.whole(ctx, c, r.Dir); ok || err != nil {
+		if ok, err := g.complete(ctx, c, r.Dir); ok || err != nil {
 			return r, err
 		}
 	}
 	return nil, nil
 }
 
-// freeName returns a name for the directory of a new release: its version, followed by a number if that name is taken. It is
-// taken, for example, when the lock now has other artifacts for the same version.
+// freeName returns a name for the directory of a new release: its version, followed by a number if that name is taken.
+// It is taken, for example, when the lock now has other artifacts for the same version.
 func (g *Guest) freeName(c component.Component, version, current string, k kept) (string, error) {
 	name := version
 	for n := 2; n < 10; n++ {
@@ -49,8 +50,8 @@ func (g *Guest) freeName(c component.Component, version, current string, k kept)
 	return "", fmt.Errorf("no free directory for %s %s in %s", c.Name(), version, layout.ReleasesOf(c.Name()))
 }
 
-// whole reports whether a release has its directory, its program and everything it needs outside of the directory.
-func (g *Guest) whole(ctx context.Context, c component.Component, dir string) (bool, error) {
+// complete reports whether a release has its directory, its program and everything it needs outside of the directory.
+func (g *Guest) complete(ctx context.Context, c component.Component, dir string) (bool, error) {
 	path := g.releasePath(c, dir)
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return false, nil

@@ -17,11 +17,12 @@ const (
 	quiesceTime = 3 * time.Minute
 )
 
-// Start starts the services of the applied components, waits until each is healthy or cannot become healthy any more, and
-// returns the status. It installs nothing. A service that fails does not stop the others; the status says so. An error means
-// that no service may run: the data disk is not that of this box, or an interrupted change could not be resolved.
+// Start starts the services of the applied components and returns the status. It waits for each service until it is
+// healthy, needs its setup or can no longer become healthy, but not longer than startTime. It installs nothing. If a
+// service fails, the others are still started, and the status shows the failure. If the data disk is not that of this
+// box, or the recovery unit fails, Start starts no service and returns an error.
 //
-// It holds no lock: the recovery unit takes it, and systemd orders the jobs.
+// Start does not hold layout.Mutex, because the recovery unit takes it; systemd runs the jobs in the right order.
 func (g *Guest) Start(ctx context.Context) (protocol.Status, error) {
 	// The recovery unit also mounts the data disk, so the disk is checked after it.
 	recovery := g.Machine.StartUnit(ctx, layout.RecoveryUnit)
@@ -69,8 +70,8 @@ func (g *Guest) startService(ctx context.Context, c component.Component) {
 	g.emit(event)
 }
 
-// Quiesce stops the services and syncs the disks, so that the machine can be stopped. Programs that a person runs are left
-// alone. A service that does not stop is an error, but the disks are synced anyway.
+// Quiesce stops the services and syncs the disks, so that the machine can be stopped. It does not stop programs that a
+// person runs. If a service does not stop, Quiesce still syncs the disks, and returns an error.
 func (g *Guest) Quiesce(ctx context.Context) (protocol.Quiesced, error) {
 	done := protocol.Quiesced{Stopped: []string{}}
 	unlock, err := g.exclusive(ctx)

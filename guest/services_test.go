@@ -38,7 +38,7 @@ func TestStart(t *testing.T) {
 		s, err := b.Start(t.Context())
 		must(t, err)
 		if did := b.sys.Did()[n:]; did[0] != "start "+recoveryUnit {
-			t.Errorf("first of all it did %q", did[0])
+			t.Errorf("the first effect of Start is %q", did[0])
 		}
 		ended := map[string]protocol.Event{}
 		for _, e := range b.events {
@@ -61,7 +61,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Start does not wait for a unit that systemd does not start because its release is missing.
+// Without the file that the condition of its unit names, systemd does not start a service, and Start does not wait for
+// the service.
 func TestStartWithoutRelease(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.sys.Reboot())
@@ -84,19 +85,19 @@ func TestStartWithoutRelease(t *testing.T) {
 	})
 }
 
-// Start of a new box succeeds without starting anything.
+// Start of a new box succeeds and starts no service of a component.
 func TestStartNothingApplied(t *testing.T) {
 	b := newRoot(t, blankDisk)
 	made, err := b.Bootstrap(t.Context(), askFormat())
 	must(t, err)
-	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // a service would be waited for longer
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // less than the wait for a service
 	defer cancel()
 	s, err := b.Start(soon)
 	if err != nil || len(s.Components) != 6 || s.DataUUID != made.DataUUID || s.DataProblem != "" {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if b.started() {
-		t.Errorf("it did %v", b.sys.Did())
+		t.Errorf("services were started: %v", b.sys.Did())
 	}
 }
 
@@ -114,11 +115,11 @@ func TestStartRefuses(t *testing.T) {
 		"no workspace": {func(b *box) { must(b.t, b.sys.SetMount("/workspace", "")) }, "integrity_failed", "nothing is mounted at /workspace"},
 		"another workspace": {func(b *box) {
 			must(b.t, errors.Join(os.Mkdir(b.Path("/data/other"), 0o755), os.Remove(b.Path("/workspace")), os.Symlink("data/other", b.Path("/workspace"))))
-		}, "integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
+		}, "integrity_failed", "the directory mounted at /workspace is not /data/home/agent/workspace"},
 		"a workspace of another disk": {func(b *box) { must(b.t, b.sys.SetMount("/workspace", other)) },
-			"integrity_failed", "what is mounted at /workspace is not /data/home/agent/workspace"},
-		"recovery": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "the recovery unit failed"},
-		"no box":   {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "is not a box yet"},
+			"integrity_failed", "the directory mounted at /workspace is not /data/home/agent/workspace"},
+		"the recovery unit fails": {func(b *box) { b.failAt("start " + recoveryUnit) }, "external_failed", "the recovery unit failed"},
+		"no box":                  {func(b *box) { must(b.t, os.Remove(b.Path("/var/lib/hermes-box/data.uuid"))) }, "preflight_failed", "is not a box yet"},
 	} {
 		b := newFirst(t)
 		must(t, b.sys.Reboot())
@@ -134,7 +135,7 @@ func TestStartRefuses(t *testing.T) {
 }
 
 func TestQuiesce(t *testing.T) {
-	b := newFirst(t) // both run
+	b := newFirst(t) // both services run
 	must(t, b.sys.Break(executorUnit, machine.Unit{Active: "activating", Sub: "auto-restart"}))
 	out, err := b.Quiesce(t.Context())
 	if err != nil || !slices.Equal(out.Stopped, []string{hermesUnit, executorUnit}) {
@@ -181,15 +182,15 @@ func TestLogs(t *testing.T) {
 		done := make(chan error)
 		var out bytes.Buffer
 		go func() { done <- b.Logs(ctx, protocol.LogRequest{Source: "executor", Follow: true}, &out) }()
-		synctest.Wait() // it has shown the earlier lines
+		synctest.Wait() // until Logs waits for new lines
 		if out.Len() != 0 {
-			t.Errorf("of no past lines it shows\n%s", out.String())
+			t.Errorf("with 0 earlier lines it shows\n%s", out.String())
 		}
 		must(t, b.sys.StartUnit(ctx, executorUnit))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if !strings.Contains(out.String(), " executor: ") {
-			t.Errorf("what came while it followed: %q", out.String())
+			t.Errorf("the lines while it followed: %q", out.String())
 		}
 		select {
 		case err := <-done:

@@ -10,7 +10,7 @@ import (
 	"hermes-box/internal/rehearsal/simulate"
 )
 
-// connected is a machine whose Executor lists connections.
+// connected is a machine on which Executor answers each GET request with status and body.
 type connected struct {
 	*simulate.Machine
 	status int
@@ -67,13 +67,13 @@ codex true logged in using ChatGPT
 hermes true set up
 model true gpt
 executor true 2 services connected
-token true Hermes knows Executor
+token true Hermes uses Executor
 `
 	if got := ask(); got != want {
 		t.Errorf("all signed in:\n%s", got)
 	}
 
-	// A token that Executor does not accept, programs that print something else, an Executor without that page.
+	// Executor does not accept the token and does not list its connections, and the programs print something else.
 	b.write("data/home/agent/.hermes/.env", "MCP_EXECUTOR_API_KEY=old\n")
 	program("claude", "exit 2")
 	program("codex", "echo huh")

@@ -14,11 +14,13 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// maxStaging is how many releases are staged at the same time. Unpacking keeps one CPU busy, and a box has at least two.
+// maxStaging is the largest number of releases that are staged at the same time. Each keeps one CPU busy; a box has
+// four by default.
 const maxStaging = 2
 
-// stageAhead starts to stage all releases of a transaction. Staging is most of the work, and changes nothing that is current.
-// The result for each change is sent on its channel staged. stop cancels what is not finished and waits for its end.
+// stageAhead starts to stage the releases of a transaction that are not on the disk. Staging is most of the work, and
+// changes nothing that is current. The result is sent on the staged channel of the change. stop cancels unfinished
+// staging and waits until it has ended.
 func (g *Guest) stageAhead(ctx context.Context, todo []*change) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	slots := make(chan struct{}, maxStaging)
@@ -34,8 +36,8 @@ func (g *Guest) stageAhead(ctx context.Context, todo []*change) (stop func()) {
 	}
 }
 
-// stageWhenReady stages a release when the components that install it are applied, its objects have been received, and a slot
-// is free.
+// stageWhenReady stages a release when the components that it needs are applied, its objects have been received, and
+// a slot is free.
 func (ch *change) stageWhenReady(ctx context.Context, todo []*change, slots chan struct{}) error {
 	for _, other := range todo {
 		if slices.Contains(component.Dependents[other.c.Name()], ch.c.Name()) {
@@ -63,11 +65,12 @@ func (ch *change) stageWhenReady(ctx context.Context, todo []*change, slots chan
 	return nil
 }
 
-// arriveTime is how long to wait for a missing object while nothing is being received: the sender may not have connected yet.
+// arriveTime is how long to wait for a missing object while nothing is being received, since the sender may not have
+// connected yet.
 const arriveTime = 15 * time.Second
 
-// awaitObjects waits for the objects of a component if the host is still sending them. It is no error if one never arrives:
-// staging will say which.
+// awaitObjects waits for the objects of a component if the host is still sending them. It returns nil even if one
+// never arrives; staging then reports which.
 func (ch *change) awaitObjects(ctx context.Context) error {
 	if !ch.tx.Arriving {
 		return nil
@@ -78,7 +81,7 @@ func (ch *change) awaitObjects(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if receiving { // read before the objects: a receive that ends in between has stored them
+		if receiving { // checked before the objects, since a receive that ends in between has stored them
 			last = time.Now()
 		}
 		switch all, err := ch.g.Objects().Has(ch.want.Objects()...); {
@@ -117,7 +120,7 @@ func (ch *change) stage(ctx context.Context) error {
 	return ch.g.Machine.Sync(ctx)
 }
 
-// removeStaged removes what a transaction has staged and not yet renamed to a release.
+// removeStaged removes the releases that a transaction has staged and not renamed yet.
 func (g *Guest) removeStaged(tx protocol.Transaction) error {
 	for _, c := range component.All() {
 		if err := g.RemoveAll(g.stagingPath(c, tx.ID)); err != nil {

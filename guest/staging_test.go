@@ -15,7 +15,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// until waits for an event of a component's phase and state.
+// until waits for an event with this component, phase and state.
 func (b *box) until(t *testing.T, component, phase, state string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -50,7 +50,7 @@ func (p parts) send(t *testing.T, c protocol.Component) {
 	must(t, p.w.Flush())
 }
 
-// A component is installed while the objects of the next one are still being sent.
+// A component is installed before the objects of the next one are sent.
 func TestInstalledAsObjectsArrive(t *testing.T) {
 	b := newBox(t)
 	tx, o := transaction(1)
@@ -75,10 +75,11 @@ func TestInstalledAsObjectsArrive(t *testing.T) {
 	must(t, w.Close())
 	must(t, <-received)
 	must(t, <-applied)
-	b.whole(t, 1, nil)
+	b.wantGeneration(t, 1, nil)
 }
 
-// An apply that does not need the objects being sent waits for the receive to end before it removes all objects.
+// An apply that succeeds removes all objects at its end. Before that it waits, but not forever, until a receive in
+// progress has ended, even if it needs none of the objects.
 func TestEndWaitsForAReceive(t *testing.T) {
 	b := newFirst(t)
 	tx, _ := transaction(1)
@@ -136,7 +137,7 @@ func TestEndOutlivesAReceiveThatHangs(t *testing.T) {
 	b.consistent(t)
 }
 
-// Objects received for the next transaction are still there after the last one was recovered.
+// Objects received for the next transaction are still there after the interrupted one was recovered.
 func TestRecoveryKeepsWhatIsReceived(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.apply(2, "codex"))
@@ -211,7 +212,7 @@ func TestKilledWhileStagingAhead(t *testing.T) {
 	}
 }
 
-// A failure cancels the staging of later components.
+// After a failure, what was staged for later components is removed.
 func TestFailureDropsWhatIsStagedAhead(t *testing.T) {
 	b := newFirst(t)
 	before := b.tree()

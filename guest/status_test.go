@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 	if c := byName["executor"]; c.State != protocol.Stopped || c.Service != "inactive" || c.Applied != "" {
 		t.Errorf("executor: %+v", c)
 	}
-	// Status asks the machine for little, changes nothing and needs no privilege.
+	// Status asks the machine only for the mounts and, once, for the units. It changes nothing.
 	for _, at := range []string{"/data", "/home/agent", "/workspace"} {
 		delete(looks, "read mount "+at)
 	}
@@ -59,7 +59,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A part that is broken is reported, and so is the rest.
+// If one part fails, the failure is reported together with the rest of the status.
 func TestStatusOfBroken(t *testing.T) {
 	b := newFirst(t)
 	must(t, b.sys.SetMount("/data", ""))
@@ -87,7 +87,7 @@ func TestStatusOfBroken(t *testing.T) {
 	must(t, err)
 	for _, c := range s.Components {
 		if c.State != protocol.Unknown || !strings.Contains(c.Detail, "applied.json is damaged") {
-			t.Errorf("without a record: %+v", c)
+			t.Errorf("with a damaged record: %+v", c)
 		}
 	}
 }

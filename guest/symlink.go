@@ -32,20 +32,20 @@ func (g *Guest) currentRelease(c component.Component) (string, error) {
 	return path.Base(target), nil
 }
 
-// releaseTarget is the target of current/<component>. It is relative, so that it is right below any root.
+// releaseTarget returns the target of current/<component>. It is relative, so that it is valid below any root.
 func releaseTarget(c component.Component, dir string) string {
 	rel, _ := filepath.Rel(layout.Current, path.Join(layout.ReleasesOf(c.Name()), dir))
 	return rel
 }
 
-// commandTarget is the target of /usr/local/bin/<name>. It goes through current/<component>.
+// commandTarget returns the target of /usr/local/bin/<name>. It goes through current/<component>.
 func commandTarget(c component.Component, name string) string {
 	rel, _ := filepath.Rel(layout.Commands, path.Join(layout.CurrentOf(c.Name()), c.Commands()[name]))
 	return rel
 }
 
-// makeCurrent points the symlink current/<component> to a release, in one atomic step, and then links its commands. If dir
-// is empty, no release is current afterwards.
+// makeCurrent points the symlink current/<component> to a release, in one atomic step, and then links its commands. If
+// dir is empty, no release is current afterwards.
 func (g *Guest) makeCurrent(c component.Component, dir string) error {
 	current := g.currentPath(c)
 	if err := g.RemoveBeside(current); err != nil {
@@ -66,8 +66,8 @@ func (g *Guest) makeCurrent(c component.Component, dir string) error {
 	return g.linkCommands(c)
 }
 
-// linkCommands links the commands of the current release into /usr/local/bin, and removes the links of commands that it does
-// not have. What is not our link is left alone.
+// linkCommands links the commands of the current release into /usr/local/bin, and removes the links of commands that
+// it does not have. It does not touch anything else that has one of these names.
 func (g *Guest) linkCommands(c component.Component) error {
 	if err := os.MkdirAll(g.Path(layout.Commands), 0o755); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (g *Guest) checkCommands(c component.Component) error {
 	return nil
 }
 
-// isCurrent reports whether a release is current and its commands are linked.
+// isCurrent reports whether the release in dir is current and its commands are linked.
 func (g *Guest) isCurrent(c component.Component, dir string) bool {
 	if now, err := g.currentRelease(c); err != nil || now != dir {
 		return false

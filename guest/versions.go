@@ -7,8 +7,8 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Versions runs each applied release and compares the version it prints, as the smoke phase did. It changes nothing and reads
-// no state of the user.
+// Versions repeats the smoke test of each applied release, which also checks its version. It changes nothing, and does
+// not read the files of the user.
 func (g *Guest) Versions(ctx context.Context) (protocol.Versions, error) {
 	answers := protocol.Versions{Components: []protocol.VersionAnswer{}}
 	unlock, err := g.exclusive(ctx) // a release must not be removed while it runs
@@ -34,7 +34,7 @@ func (g *Guest) Versions(ctx context.Context) (protocol.Versions, error) {
 	return answers, ctx.Err()
 }
 
-// smokeCurrent proves that the current release of a component still runs. Without a current release it does nothing.
+// smokeCurrent checks that the current release of a component still runs. Without a current release it does nothing.
 func (g *Guest) smokeCurrent(ctx context.Context, name string) error {
 	all, err := g.releases()
 	if err != nil {
@@ -47,14 +47,14 @@ func (g *Guest) smokeCurrent(ctx context.Context, name string) error {
 	return nil
 }
 
-// lost reports whether the current release of a component is not whole.
-func (g *Guest) lost(ctx context.Context, name string) (bool, error) {
+// incomplete reports whether the current release of a component lacks files.
+func (g *Guest) incomplete(ctx context.Context, name string) (bool, error) {
 	all, err := g.releases()
 	if err != nil {
 		return false, err
 	}
 	if c, ok := component.Named(name); ok && all[name].Current != nil {
-		ok, err := g.whole(ctx, c, all[name].Current.Dir)
+		ok, err := g.complete(ctx, c, all[name].Current.Dir)
 		return !ok && err == nil, err
 	}
 	return false, nil

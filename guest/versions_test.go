@@ -9,7 +9,7 @@ import (
 func TestVersions(t *testing.T) {
 	b := newBox(t)
 	if v, err := b.Versions(context.Background()); err != nil || len(v.Components) != 0 {
-		t.Fatalf("of a bare guest: %+v, %v", v, err)
+		t.Fatalf("on a guest without components: %+v, %v", v, err)
 	}
 	must(t, b.apply(1))
 	v, err := b.Versions(context.Background())

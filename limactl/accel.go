@@ -18,7 +18,7 @@ type Accel struct {
 func (a Accel) Slow() bool { return a.Name == "tcg" }
 
 // accelEnv returns the environment that keeps Lima from using a /dev/kvm that does not work. It must be the same at
-// every create and start. A qemu command that the user has set is kept.
+// every create and start. It does not replace a qemu command that the user has set.
 func (c *Client) accelEnv() []string {
 	a := c.probe()
 	if !a.forced {
@@ -31,7 +31,7 @@ func (c *Client) accelEnv() []string {
 	}
 	qemu, err := exec.LookPath("qemu-system-" + arch)
 	if err != nil {
-		return nil // Lima reports that
+		return nil // Lima reports that qemu is missing
 	}
 	return []string{key + "=" + qemu + " -machine " + limaMachine() + ",accel=tcg -cpu max"}
 }

@@ -20,7 +20,7 @@ func TestAcceleration(t *testing.T) {
 	}
 }
 
-// KVM is not usable if it creates a processor that qemu cannot set up.
+// KVM does not count as usable if it creates a processor that qemu cannot set up.
 func TestTryQEMU(t *testing.T) {
 	if err := tryQEMU("no-such-qemu"); err != nil {
 		t.Errorf("without qemu: %v", err)

@@ -11,7 +11,8 @@ import (
 // questionLimit is the timeout of one call of limactl that changes nothing.
 const questionLimit = 20 * time.Second
 
-// ask runs a limactl that changes nothing. Its timeout is questionLimit, or less if ctx has less patience left.
+// ask runs a limactl that changes nothing. Its timeout is questionLimit, or the rest of the patience in ctx if that is
+// shorter.
 func (c *Client) ask(ctx context.Context, args ...string) (output, error) {
 	p, _ := ctx.Value(patienceKey{}).(*patience)
 	if p == nil {
@@ -19,7 +20,7 @@ func (c *Client) ask(ctx context.Context, args ...string) (output, error) {
 	}
 	remaining, stuck := p.remaining()
 	if remaining <= 0 {
-		return output{}, &CommandError{Args: args, Status: -1, Err: fmt.Errorf("not asked, since %w", stuck), hint: c.CommandLine(args...)}
+		return output{}, &CommandError{Args: args, Status: -1, Err: fmt.Errorf("not run, because %w", stuck), hint: c.CommandLine(args...)}
 	}
 	begin := time.Now()
 	out, err := c.run(ctx, min(remaining, questionLimit), nil, args...)
@@ -29,17 +30,18 @@ func (c *Client) ask(ctx context.Context, args ...string) (output, error) {
 	return out, err
 }
 
-// patience is how much longer a verb waits for limactls that do not answer.
+// patience is the time that a verb may still wait for a limactl that does not answer.
 type patience struct {
 	mu    sync.Mutex
 	time  time.Duration
-	stuck error // of the last call that got no answer
+	stuck error // error of the last call that got no answer
 }
 
 type patienceKey struct{}
 
-// WithPatience returns a context in which all calls of a limactl that does not answer wait at most limit together.
-// After that they fail at once. Without it each call has a timeout of its own, and a verb makes several calls.
+// WithPatience returns a context that limits how long calls that change nothing wait for a limactl that does not
+// answer. The limit is for all of them together; when it is used up, they fail at once. Without WithPatience each call
+// has its own timeout, and a verb makes several calls.
 func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{time: limit})
 }

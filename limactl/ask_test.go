@@ -49,7 +49,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// The hint can be pasted into a shell, whatever characters the name of the home has.
+// The hint can be pasted into a shell, whatever characters the path of LIMA_HOME has.
 func TestHintIsQuoted(t *testing.T) {
 	c := New(Config{Home: "/tmp/my home/it's"})
 	out, err := exec.Command("sh", "-c", strings.Replace(c.CommandLine("list"), "limactl list", "printenv LIMA_HOME", 1)).Output()
@@ -58,7 +58,7 @@ func TestHintIsQuoted(t *testing.T) {
 	}
 }
 
-// The error of a limactl that panics has the reason, which is printed first, and not the stacks.
+// If limactl panics, the error has the reason, which limactl prints first, and not the stacks.
 func TestPanicOfLimactl(t *testing.T) {
 	c := fake(t, stage(t), `echo 'panic: $HOME is not defined' >&2; echo >&2; echo 'goroutine 1 [running]:' >&2; i=0; while [ $i -lt 50 ]; do echo '	/lima/cmd/main.go:12 +0x1d' >&2; i=$((i+1)); done; exit 2`)
 	_, err := c.Instance(t.Context(), "main")

@@ -1,9 +1,9 @@
-// Package limactl drives Lima through its own command; its package ssh runs commands inside. Nothing else runs limactl
-// or ssh.
+// Package limactl controls Lima through the command limactl. Its subpackage ssh runs commands inside instances. No
+// other package of the product runs limactl or ssh.
 //
-// This package does not rely on Lima's reports. After a delete it checks that the directory is gone; it
-// restores disk locks that Lima drops by mistake; it finds out what "Broken" means; and it checks each pid before
-// Lima may kill it. Instances and disks are named exactly: nothing takes a pattern or a prefix.
+// This package does not rely on Lima's reports. After a delete it checks that the directory is gone; it restores disk
+// locks that Lima removes by mistake; it finds the reason for the status "Broken"; and it checks each pid before Lima
+// may kill it. Instances and disks are named exactly: nothing takes a pattern or a prefix.
 //
 // A Client may be used by several goroutines. It does not serialize changes to one instance: limactl has no lock, so
 // the caller must hold one during every sequence that changes something.
@@ -31,8 +31,8 @@ type Config struct {
 	Home    string        // LIMA_HOME, absolute; created when it is first needed
 	SSH     string        // ssh; empty: looked up in PATH
 	Helper  string        // path of the helper inside an instance; empty: it has none
-	Log     func(Command) // called after every run of limactl or ssh, from any goroutine; may be nil
-	Env     []string      // environment to run them in; nil: our own. LIMA_* is dropped from either
+	Log     func(Command) // receives runs of limactl and ssh, from any goroutine; may be nil; see Unlogged
+	Env     []string      // environment of limactl and ssh; nil: that of this process. LIMA_* is removed
 	Accel   func() Accel  // how VMs of this host are accelerated; nil: Acceleration
 }
 

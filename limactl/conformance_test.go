@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestConformance runs the same checks against the stand-in and, if HERMES_BOX_LAB_LIMACTL is its path, against the
-// real limactl. No VM boots: the image of the instances is a dummy, as in Lima's own tests.
+// TestConformance runs the same checks against the limactl of package rehearsal and against the real limactl, whose
+// path is in HERMES_BOX_LAB_LIMACTL. No VM boots: the image of the instances is a dummy, as in Lima's own tests.
 func TestConformance(t *testing.T) {
 	t.Run("rehearsal", func(t *testing.T) { conform(t, stage(t)) })
 	t.Run("real", func(t *testing.T) {
@@ -134,10 +134,10 @@ func conform(t *testing.T, c *Client) {
 		t.Errorf("disk %+v", d)
 	}
 	if _, err := exec.LookPath("qemu-img"); err == nil && d.Format != "qcow2" {
-		t.Errorf("trap 10: the format is %s, not qcow2, although qemu-img is installed", d.Format)
+		t.Errorf("the format is %s, not qcow2, although qemu-img is installed: this Lima keeps the requested format", d.Format)
 	}
 
-	// Lima ignores the directory that a killed disk create or delete leaves, and does not delete it.
+	// Lima ignores the directory that a killed "disk create" or "disk delete" leaves, and does not delete it.
 	half := c.diskDir("half")
 	must(os.Mkdir(half, 0o700))
 	expect([]string{"disk", "list", "--json", "half"}, "", "", 0)
@@ -181,7 +181,7 @@ func conform(t *testing.T, c *Client) {
 	must(os.Symlink(c.Dir("other"), link))
 	expect([]string{"stop", "--force", "box"}, "", "", 0)
 	if exists(link) {
-		t.Error("limactl stop --force keeps the lock of another instance: trap 3 is fixed in this Lima")
+		t.Error("limactl stop --force keeps the lock of another instance: in this Lima restoreLocks is not needed")
 	}
 	must(os.Symlink(c.Dir("other"), link))
 	must(c.Delete(ctx, "box"))

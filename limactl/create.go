@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// maxYAML keeps an instance's line of limactl list below 64 KiB. Other readers of that list fail on longer lines.
+// maxYAML is the largest template. It keeps an instance's line of limactl list below 64 KiB, since other readers of
+// that list fail on longer lines.
 const maxYAML = 48 << 10
 
 // Create makes an instance from a template and does not start it. The error is ErrExists if there is an instance of
@@ -47,7 +48,8 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	if leftover(c.Dir(name)) {
-		// Lima ignores a directory without lima.yaml. This one is in our own LIMA_HOME and has exactly this name.
+		// Lima ignores a directory without lima.yaml. This one is in this client's LIMA_HOME and has exactly this
+		// name.
 		if err := os.RemoveAll(c.Dir(name)); err != nil {
 			return err
 		}
@@ -57,17 +59,17 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// limactl kills the pids in its pid files, even if they are now those of other processes. So stale files are
-	// removed just before.
+	// limactl kills every process that its pid files name, even one that does not belong to the instance. So stale
+	// files are removed just before.
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
 	}
 	if f := readFacts(in.Dir, in.VMType); f.agent.ours || f.driver.ours {
 		return &Error{Message: fmt.Sprintf("instance %s is not stopped", name), Do: "stop it first: hermes-box stop", Kind: "busy", Err: ErrInUse}
 	}
-	// With --force, because Lima otherwise refuses an instance whose lima.yaml it cannot read. Nothing of it runs:
-	// that was just checked. The exit status is not enough: limactl also fails, after deleting, if another directory
-	// of LIMA_HOME is not an instance.
+	// Use --force, because Lima otherwise refuses an instance whose lima.yaml it cannot read. The check above found no
+	// running process of the instance. The exit status is not enough: limactl also fails, after deleting, if another
+	// directory of LIMA_HOME is not an instance.
 	_, err = c.run(ctx, 5*time.Minute, nil, "delete", "--force", name)
 	switch after := context.WithoutCancel(ctx); {
 	case !exists(c.Dir(name)):

@@ -17,7 +17,7 @@ import (
 type Disk struct {
 	Name    string
 	Size    int64  // bytes
-	Format  string // raw or qcow2: the actual format, which may not be the one asked for
+	Format  string // raw or qcow2: the actual format, not always the requested one
 	Dir     string
 	InUseBy string // the instance that holds its lock; empty if none does
 	Stale   bool   // the instance that holds the lock is gone: UnlockDisk removes the lock
@@ -34,15 +34,6 @@ type listedDisk struct {
 
 func (d listedDisk) disk() Disk {
 	return Disk{Name: d.Name, Size: d.Size, Format: d.Format, Dir: d.Dir, InUseBy: d.Instance, Stale: d.stale()}
-}
-
-// stale reports whether the directory of the instance that holds the lock is gone. It returns false if it cannot tell.
-func (d listedDisk) stale() bool {
-	if d.Instance == "" || !filepath.IsAbs(d.InstanceDir) {
-		return false
-	}
-	_, err := os.Lstat(d.InstanceDir)
-	return errors.Is(err, os.ErrNotExist)
 }
 
 // HasDisk reports, from the files alone, whether a disk exists, even if only in part.
@@ -136,7 +127,7 @@ func (c *Client) CreateDisk(ctx context.Context, name string, bytes int64) error
 	}
 	d, err := c.Disk(ctx, name)
 	if err != nil {
-		return fmt.Errorf("disk %s was created and is not there: %w", name, err)
+		return fmt.Errorf("limactl created disk %s, but it is not there: %w", name, err)
 	}
 	if d.Size != bytes {
 		return fmt.Errorf("disk %s has %d bytes instead of %d", name, d.Size, bytes)
@@ -154,8 +145,8 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	if !exists(c.diskDir(name)) {
 		return nil
 	}
-	if hollow(c.diskDir(name)) {
-		// Lima neither reads nor deletes it. It is in our own LIMA_HOME and has exactly this name.
+	if hasNoData(c.diskDir(name)) {
+		// Lima neither reads nor deletes such a directory. This one is in this client's LIMA_HOME and has exactly this name.
 		return os.RemoveAll(c.diskDir(name))
 	}
 	d, err := c.Disk(ctx, name)
@@ -182,102 +173,8 @@ func (c *Client) DeleteDisk(ctx context.Context, name string) error {
 	}
 }
 
-// UnlockDisk removes a lock that a crash has left. It does nothing if the disk is not locked. The error is ErrInUse if
-// Lima refuses, because the instance that holds the lock runs or cannot be read.
-func (c *Client) UnlockDisk(ctx context.Context, name string) error {
-	d, err := c.Disk(ctx, name)
-	if err != nil || d.InUseBy == "" {
-		return err
-	}
-	if err := c.CleanStale(ctx, d.InUseBy); err != nil {
-		return err
-	}
-	out, err := c.run(ctx, diskLimit, nil, "disk", "unlock", name)
-	if err != nil {
-		return err
-	}
-	if d, err = c.Disk(ctx, name); err != nil {
-		return err
-	}
-	if d.InUseBy != "" {
-		return &Error{
-			Message: fmt.Sprintf("disk %s is still locked by instance %s: %s", name, d.InUseBy, firstWarning(out.stderr)),
-			Do:      "stop the instance that uses it first",
-			Kind:    "busy",
-			Err:     ErrInUse,
-		}
-	}
-	return nil
-}
-
-// locks maps the names of disks to disks that other instances have locked.
-type locks map[string]listedDisk
-
-// foreignLocks returns the locks that other instances hold on the disks that this one names.
-func (c *Client) foreignLocks(ctx context.Context, in Instance) (locks, error) {
-	held := locks{}
-	if len(in.Disks) == 0 {
-		return held, nil
-	}
-	all, err := c.listDisks(ctx, in.Disks...)
-	if err != nil {
-		return nil, err
-	}
-	shown := map[string]bool{}
-	for _, d := range all {
-		shown[d.Name] = true
-		if d.Instance != "" && d.Instance != in.Name {
-			held[d.Name] = d
-		}
-	}
-	for _, name := range in.Disks {
-		if err := c.unlistedDisk(name); err != nil && !shown[name] && !hollow(c.diskDir(name)) {
-			return nil, err // it is unknown who holds the lock
-		}
-	}
-	return held, nil
-}
-
-// restoreLocks restores locks that limactl delete and stop --force have removed: they unlock every disk that an
-// instance names, even one that another instance holds. Without the lock, two instances could mount that disk.
-func (c *Client) restoreLocks(ctx context.Context, held locks) error {
-	if len(held) == 0 {
-		return nil
-	}
-	all, err := c.listDisks(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, d := range all {
-		was, ok := held[d.Name]
-		if !ok || d.Instance != "" {
-			continue
-		}
-		if err := os.Symlink(was.InstanceDir, filepath.Join(d.Dir, "in_use_by")); err != nil {
-			errs = append(errs, fmt.Errorf("disk %s lost the lock of instance %s: %w", d.Name, was.Instance, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// releaseLocks unlocks the disks that a deleted instance still holds: Lima leaves them locked if it could not read
-// lima.yaml.
-func (c *Client) releaseLocks(ctx context.Context, instance string) error {
-	disks, err := c.Disks(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, d := range disks {
-		if d.InUseBy == instance {
-			errs = append(errs, c.UnlockDisk(ctx, d.Name))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// firstWarning returns the first warning of a log, which has the reason. Later ones only say what to type.
+// firstWarning returns the first warning or fatal error of a log, which has the reason. Later warnings only suggest
+// commands.
 func firstWarning(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimRight(line, "\n")
@@ -288,8 +185,8 @@ func firstWarning(stderr string) string {
 	return lastLine(stderr)
 }
 
-// hollow reports whether dir is the directory of a disk without data, which a killed disk create or delete leaves.
-func hollow(dir string) bool {
+// hasNoData reports whether dir is the directory of a disk without data, which a killed disk create or delete leaves.
+func hasNoData(dir string) bool {
 	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 		return false
 	}

@@ -31,7 +31,7 @@ func TestDisk(t *testing.T) {
 	if err != nil || d.Size != 10<<20 || d.InUseBy != "" || d.Dir != c.diskDir("d") {
 		t.Fatalf("got %+v, %v", d, err)
 	}
-	// Lima may choose another format than the one that was asked for.
+	// Lima may choose another format than the requested one.
 	want := "raw"
 	if _, err := exec.LookPath("qemu-img"); err == nil {
 		want = "qcow2"
@@ -91,7 +91,7 @@ func TestDeleteDiskWithoutData(t *testing.T) {
 		t.Error("the other disk is gone")
 	}
 	create(t, c, "main")
-	if err := c.DeleteDisk(t.Context(), "main-data"); !errors.Is(err, ErrInUse) || hollow(c.diskDir("main-data")) {
+	if err := c.DeleteDisk(t.Context(), "main-data"); !errors.Is(err, ErrInUse) || hasNoData(c.diskDir("main-data")) {
 		t.Errorf("a disk with data: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Causes that callers test for with errors.Is.
+// Causes to test for with errors.Is.
 var (
 	ErrNotInstalled = errors.New("not installed")
 	ErrNotFound     = errors.New("not found")
@@ -16,7 +16,7 @@ var (
 	ErrTimeout      = errors.New("timed out")
 )
 
-// Error is a failure with a hint.
+// Error is a failure, with a hint if there is one.
 type Error struct {
 	Message string
 	Do      string // the hint; may be empty
@@ -40,10 +40,11 @@ func (e *Error) Code() string {
 	return e.Kind
 }
 
-// CommandError is the error of a limactl that exited with a status other than 0, or that did not exit in time.
+// CommandError is the error for a run of limactl that did not end with status 0: limactl failed, could not be started,
+// or was killed, for example because it did not exit in time.
 type CommandError struct {
 	Args    []string // without the program
-	Status  int      // -1 if it was killed
+	Status  int      // exit status; -1 if it was not started or was killed
 	Message string   // the reason that limactl gave; may be empty
 	Stderr  string   // its last lines
 	Err     error
@@ -69,8 +70,8 @@ func (e *CommandError) Details() map[string]any {
 	return map[string]any{"command": append([]string{"limactl"}, e.Args...), "status": e.Status, "stderr": e.Stderr}
 }
 
-// complaint returns the line of limactl's stderr that says why it failed: the first line of a panic, or else the last
-// line.
+// complaint returns the line of limactl's stderr that says why it failed: the first line of a panic or, without a
+// panic, the last line.
 func complaint(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {

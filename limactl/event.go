@@ -2,6 +2,7 @@ package limactl
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -12,12 +13,12 @@ import (
 	"hermes-box/internal/sanitize"
 )
 
-// BootEvent is something that happened while an instance starts: a line of a log, or the state of the host agent. Each
-// event has the complete state.
+// BootEvent is something that happened while an instance starts: a line of a log, or a change of the state of the host
+// agent. Each event of the host agent has the complete state of the agent.
 type BootEvent struct {
 	Time     time.Time
-	Line     string // a line that limactl or the host agent logged
-	Waits    string // the requirement that the host agent waits for according to Line, such as "ssh"
+	Line     string // a line that limactl, the host agent or the guest's cloud-init logged
+	Waits    string // what the host agent waits for according to Line, such as "ssh" or "the boot scripts"
 	SSHPort  int    // 0 until it is known
 	Running  bool
 	Degraded bool // running, but Lima reported errors
@@ -35,8 +36,7 @@ type Forward struct {
 	Error string `json:"error"`
 }
 
-// decodeEvent reads a line of ha.stdout.log. It returns false for anything else, such as a line that is not complete
-// yet.
+// decodeEvent decodes a line of ha.stdout.log. It returns false if the line is no event, or is not complete yet.
 func decodeEvent(line []byte) (BootEvent, bool) {
 	var e struct {
 		Time   time.Time `json:"time"`
@@ -64,14 +64,24 @@ func decodeEvent(line []byte) (BootEvent, bool) {
 	return b, true
 }
 
-// waits matches the requirement that the host agent waits for in its log (Lima 2.1, pkg/hostagent/requirements.go).
+// waits matches the line with which the host agent logs the requirement that it waits for (Lima 2.1,
+// pkg/hostagent/requirements.go).
 var waits = regexp.MustCompile(`Waiting for the \w+ requirement \d+ of \d+: "(.+)"`)
+
+// requirements maps names of Lima's requirements to words that can follow "waiting for". Other names can be used as they
+// are.
+var requirements = map[string]string{
+	"user session is ready for ssh":      "the user session",
+	"Explicitly start ssh ControlMaster": "the shared ssh connection",
+	"boot scripts must have finished":    "the boot scripts",
+	"the guest agent to be running":      "Lima's guest agent",
+}
 
 // logEvent returns the event for a line that limactl or the host agent logged.
 func logEvent(line string) BootEvent {
 	e := BootEvent{Time: time.Now(), Line: logMessage(line)}
 	if found := waits.FindStringSubmatch(e.Line); found != nil {
-		e.Waits = found[1]
+		e.Waits = cmp.Or(requirements[found[1]], found[1])
 	}
 	return e
 }
@@ -103,8 +113,8 @@ func readTail(path string, n int64) []byte {
 	return data
 }
 
-// follow calls on for each event of a log that happened after begin, until ctx ends. The log need not exist yet, and
-// may be replaced by a new one when the instance starts.
+// follow passes each event of a log to the function on, unless it happened before begin, until ctx ends. The log need
+// not exist yet, and may be replaced by a new one when the instance starts.
 func follow(ctx context.Context, path string, begin time.Time, on func(BootEvent)) {
 	var (
 		file *os.File
@@ -154,7 +164,7 @@ func follow(ctx context.Context, path string, begin time.Time, on func(BootEvent
 	}
 }
 
-// replaced reports whether path is another file than the open one.
+// replaced reports whether path no longer names the open file.
 func replaced(file *os.File, path string) bool {
 	was, err := file.Stat()
 	if err != nil {

@@ -2,8 +2,6 @@ package limactl
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -17,11 +15,7 @@ func TestEndlessOutputIsLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			program := filepath.Join(t.TempDir(), "limactl")
-			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			out, err := New(Config{Program: program, Home: t.TempDir()}).run(t.Context(), time.Minute, nil, "list")
+			out, err := fake(t, New(Config{Home: t.TempDir()}), script).run(t.Context(), time.Minute, nil, "list")
 			if !errors.Is(err, errEndless) || max(len(out.stdout), len(out.stderr)) > maxOutput {
 				t.Errorf("%v, %d and %d bytes", err, len(out.stdout), len(out.stderr))
 			}

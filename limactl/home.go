@@ -6,18 +6,18 @@ import (
 	"runtime"
 )
 
-// longestSocket is as long as the longest name of a socket in an instance's directory: ssh adds 16 characters to the
-// name while it creates the socket.
+// longestSocket is a name with the length of the longest socket name in an instance's directory: ssh adds a dot and 16
+// characters to the name while it creates the socket.
 const longestSocket = "ssh.sock.1234567890123456"
 
-// CheckHome returns an error if the paths of an instance's sockets are too long for the system: 104 bytes on macOS,
-// 108 on Linux, with links in LIMA_HOME resolved. LIMA_HOME need not exist.
+// CheckHome returns an error if the paths of an instance's sockets, with the links in limaHome resolved, are too long
+// for the system, which allows 103 bytes on macOS and 107 on Linux. limaHome need not exist.
 func CheckHome(limaHome, name string) error {
 	return checkHome(runtime.GOOS, limaHome, name)
 }
 
 func checkHome(goos, limaHome, name string) error {
-	limit := 108
+	limit := 108 // with the NUL at the end
 	if goos == "darwin" {
 		limit = 104
 	}
@@ -32,7 +32,7 @@ func checkHome(goos, limaHome, name string) error {
 	}
 }
 
-// resolve resolves the links in the part of path that exists.
+// resolve returns path with the links in its existing part resolved.
 func resolve(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

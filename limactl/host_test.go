@@ -29,7 +29,7 @@ func TestCheckHome(t *testing.T) {
 			t.Errorf("hint %q", err.(*Error).Do)
 		}
 	}
-	// Links are resolved, also if the end of the path does not exist yet.
+	// Links are resolved even if the end of the path does not exist yet.
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +79,8 @@ func TestPortFree(t *testing.T) {
 	}
 }
 
-// Listeners finds all listeners on a port with their process and user, and Answering picks the one with the most exact
-// address.
+// Listeners finds all listeners on a port with their process and user, and Answering returns the one that gets the
+// connections to an address.
 func TestListeners(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -93,7 +93,7 @@ func TestListeners(t *testing.T) {
 		t.Skip("no IPv6 here: ", err)
 	}
 	defer other.Close()
-	for range 2 { // the second time the owners are remembered
+	for range 2 { // the second time the owners come from the cache
 		all := Listeners(port)
 		if len(all) != 2 {
 			t.Fatalf("%+v", all)

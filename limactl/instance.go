@@ -9,36 +9,36 @@ import (
 // State is the state of an instance.
 type State string
 
-// The states. Each status of Lima's is mapped to one of them; Instance.Cause says why if that is not obvious.
+// The states. Each status that Lima reports is mapped to one of them; Instance.Cause says why if that is not obvious.
 const (
 	Absent   State = "absent"
 	Stopped  State = "stopped"
 	Starting State = "starting"
 	Running  State = "running"
-	Degraded State = "degraded" // a part of it runs, but not all works
+	Degraded State = "degraded" // part of it runs, but it does not fully work
 )
 
 // Instance is a VM as Lima and its own files describe it.
 type Instance struct {
 	Name    string
 	State   State
-	Cause   string   // the reason of the state, with a hint; may be empty
-	Notes   []string // problems that Lima reported at boot. Check them: they may be wrong or over
-	Dir     string   // links resolved
-	SSHPort int      // on host loopback; 0 before the first start
-	Arch    string   // amd64 or arm64
-	VMType  string   // vz or qemu
+	Cause   string   // the reason for the state, with a hint; may be empty
+	Notes   []string // problems that Lima reported at boot; they may be wrong or no longer exist
+	Dir     string
+	SSHPort int    // on host loopback; 0 if the instance does not run
+	Arch    string // amd64 or arm64
+	VMType  string // vz or qemu
 	CPUs    int
 	Memory  int64 // bytes
 	Disk    int64 // of the root disk, bytes
 	Disks   []string
-	PID     int    // of the host agent; 0 if none of ours runs
+	PID     int    // of the host agent; 0 if it does not run
 	Dead    bool   // degraded, and the VM itself does not run: killing the remaining processes loses nothing
 	Raw     string // the status that Lima reports
 	Left    bool   // degraded, and not a VM: it was only partly created or partly deleted, and cannot be started
 }
 
-// leftover reports whether dir exists but has no instance in it.
+// leftover reports whether dir exists but holds no instance.
 func leftover(dir string) bool {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return false
@@ -53,7 +53,7 @@ func (c *Client) Whole(instance, disk string) (bool, error) {
 	if err := errors.Join(checkName("instance", instance), checkName("disk", disk)); err != nil {
 		return false, err
 	}
-	// A delete removes files in any order: the root disk may be gone although lima.yaml is there.
+	// A delete removes files in any order, so the root disk may be gone although lima.yaml exists.
 	for _, file := range []string{
 		filepath.Join(c.Dir(instance), "lima.yaml"), filepath.Join(c.Dir(instance), "disk"), filepath.Join(c.diskDir(disk), "datadisk"),
 	} {

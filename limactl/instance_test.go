@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Encoding the result as Lima does and decoding it again must give the same.
+		// Encoding the objects as Lima does and decoding them again must give as many objects.
 		var again bytes.Buffer
 		for _, l := range list {
 			if err := json.NewEncoder(&again).Encode(l); err != nil {
@@ -103,7 +104,7 @@ func TestInstance(t *testing.T) {
 		len(in.Disks) != 1 || in.Disks[0] != "main-data" || in.Dir != c.Dir("main") {
 		t.Errorf("got %+v", in)
 	}
-	// A prefix is not a name.
+	// A prefix of a name does not match.
 	if _, err := c.Instance(t.Context(), "mai"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("prefix of a name: %v", err)
 	}
@@ -181,7 +182,7 @@ func TestJudge(t *testing.T) {
 		{"off", "Stopped", "", facts{}, Stopped, ""},
 		{"up", "Running", "", facts{agent: ours, driver: ours, last: up}, Running, ""},
 		{"up, processes hidden", "Running", "", facts{agent: process{hidden: true}, driver: process{hidden: true}}, Running, ""},
-		{"off since limactl list", "Running", "", facts{}, Stopped, ""},
+		{"ended after limactl list", "Running", "", facts{}, Stopped, ""},
 		{"zombie", "Running", "", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
 		{"zombie, socket gone", "Broken", "ha.sock", facts{agent: process{pid: 10}, driver: process{pid: 11}}, Stopped, ""},
 		{"host agent does not answer, processes hidden", "Broken", "ha.sock", facts{agent: process{pid: 10, hidden: true}}, Degraded, "ha.sock"},
@@ -199,7 +200,7 @@ func TestJudge(t *testing.T) {
 		{"host agent does not answer", "Broken", "no answer", facts{agent: ours, driver: ours, last: up}, Degraded, "no answer"},
 		{"reused pid of the host agent", "Broken", "ha.sock", facts{agent: foreign}, Stopped, "pid 10"},
 		{"reused pid of the driver", "Broken", "", facts{driver: foreign}, Stopped, "bash"},
-		{"both reused", "Running", "", facts{agent: foreign, driver: foreign}, Stopped, "reboot"},
+		{"both pids reused", "Running", "", facts{agent: foreign, driver: foreign}, Stopped, "reboot"},
 		{"broken, cause unknown", "Broken", "permission denied", facts{}, Degraded, "permission denied"},
 		{"bad yaml", "", "cannot unmarshal", facts{}, Degraded, "cannot unmarshal"},
 		{"never started", "Uninitialized", "", facts{}, Stopped, "never"},
@@ -242,7 +243,10 @@ func TestErrorsAtBootAreNotes(t *testing.T) {
 func fake(t *testing.T, c *Client, script string) *Client {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "limactl")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+	syscall.ForkLock.RLock() // a child that another test forks now would keep the file open: text file busy
+	err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return New(Config{Program: program, Home: c.Home(), Accel: c.config.Accel})
@@ -265,13 +269,13 @@ func TestAbsentNeedsListAndDirectory(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"stop":      silent.Stop(t.Context(), "main", true, time.Second),
-		"delete":    silent.Delete(t.Context(), "main"),
-		"disk":      errOf(silent.Disk(t.Context(), "main-data")),
-		"no such":   silent.Delete(t.Context(), "other"),
-		"no matter": silent.DeleteDisk(t.Context(), "other"),
+		"stop":                          silent.Stop(t.Context(), "main", true, time.Second),
+		"delete":                        silent.Delete(t.Context(), "main"),
+		"disk":                          errOf(silent.Disk(t.Context(), "main-data")),
+		"delete of an unknown instance": silent.Delete(t.Context(), "other"),
+		"delete of an unknown disk":     silent.DeleteDisk(t.Context(), "other"),
 	} {
-		if wanted := !strings.HasPrefix(name, "no "); (err != nil) != wanted || errors.Is(err, ErrNotFound) {
+		if wanted := !strings.Contains(name, "unknown"); (err != nil) != wanted || errors.Is(err, ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -28,8 +28,8 @@ type listed struct {
 	errors string // from stderr, because in the JSON the errors are empty objects
 }
 
-// listFormat is used instead of "json", for which limactl passes each line through yq, which fails if an instance has
-// more than 64 KiB.
+// listFormat prints the JSON of each instance. With --format=json, limactl would pass each line through yq, which fails
+// if a line has more than 64 KiB.
 const listFormat = "--format={{json .}}"
 
 // Instance returns an instance as Lima and the instance's own files describe it. The error is ErrNotFound if both say
@@ -39,7 +39,7 @@ func (c *Client) Instance(ctx context.Context, name string) (Instance, error) {
 		return Instance{}, err
 	}
 	in, err := c.listed(ctx, name)
-	if errors.Is(err, errContradiction) { // it may have been created after Lima looked
+	if errors.Is(err, errContradiction) { // it may have been created after Lima made the list
 		return c.listed(ctx, name)
 	}
 	return in, err
@@ -63,7 +63,7 @@ func (c *Client) listed(ctx context.Context, name string) (Instance, error) {
 	if leftover(c.Dir(name)) {
 		f := readFacts(c.Dir(name), "")
 		return Instance{Name: name, State: Degraded, Dir: c.Dir(name), Left: !f.agent.ours && !f.driver.ours,
-			Cause: c.Dir(name) + " is left of an instance that was only partly created or partly deleted"}, nil
+			Cause: c.Dir(name) + " is the rest of an instance that was only partly created or partly deleted"}, nil
 	}
 	if err != nil && !strings.Contains(out.stderr, "No instance matching "+name+" found") {
 		return Instance{}, err
@@ -72,7 +72,8 @@ func (c *Client) listed(ctx context.Context, name string) (Instance, error) {
 }
 
 // unlisted returns the error for an instance that limactl list does not show. It is ErrNotFound only if the instance's
-// directory is gone too. Otherwise the two contradict each other, and the instance does not count as absent.
+// directory is gone too. Otherwise limactl and the files contradict each other, and the instance does not count as
+// absent.
 func (c *Client) unlisted(name string) error {
 	dir := c.Dir(name)
 	if !exists(dir) {
@@ -92,7 +93,7 @@ func (c *Client) unlisted(name string) error {
 // errContradiction is the cause of an error if Lima and the files disagree on whether something exists.
 var errContradiction = errors.New("limactl and the files contradict each other")
 
-// listErrors returns the errors of an instance about which limactl list warned.
+// listErrors returns the errors of an instance, from the warning of limactl list; "" if it did not warn.
 func listErrors(stderr, name string) string {
 	for line := range strings.Lines(stderr) {
 		msg := logField(line, "msg")
@@ -103,8 +104,8 @@ func listErrors(stderr, name string) string {
 	return ""
 }
 
-// decode decodes the output of limactl: one JSON value per line, or an array in some versions. It skips lines that
-// begin as neither. A line that begins as JSON but is not valid JSON is an error.
+// decode decodes the output of limactl: one JSON object per line, or an array in some versions. It skips lines that do
+// not begin with a brace or a bracket. A line that begins so but is not valid JSON is an error.
 func decode[T any](data []byte) ([]T, error) {
 	var all []T
 	for {

@@ -193,7 +193,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// named returns the names of the directories of LIMA_HOME that hold an instance.
+// named returns the names of the instances that have a directory in LIMA_HOME.
 func (c *Client) named() []string {
 	entries, _ := os.ReadDir(c.config.Home)
 	var names []string

@@ -34,8 +34,8 @@ func commandOf(pid int) string {
 	return command
 }
 
-// Answering returns the listener that gets connections to an address; nil if there is none. As in the operating
-// system, it is the one with the most exact address.
+// Answering returns the listener that gets connections to an address; nil if there is none. Like the operating system,
+// it prefers the most specific address.
 func Answering(all []Listener, to netip.Addr) *Listener {
 	var best *Listener
 	rank := 0
@@ -56,16 +56,16 @@ func Answering(all []Listener, to netip.Addr) *Listener {
 	return best
 }
 
-// Loopback is the address that ports of boxes are forwarded to.
+// Loopback is the address on which the host's side of a port forward listens.
 var Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // Owns reports whether a listener is a port forward of an instance: its process is the instance's host agent, or the
 // ssh that carries its connections.
 func (c *Client) Owns(name string, l Listener) bool { return inside(l.Command, c.Dir(name)) }
 
-// PortFree returns an error if a port of host loopback cannot be bound. It tries to bind it, because Lima only logs a
-// failure and still says that it forwards the port (lima #3521). The error names the process that holds the port, if
-// it is known.
+// PortFree returns an error if a port of host loopback cannot be bound. It tries to bind the port, because Lima only
+// logs a failure to bind it and still reports it as forwarded (lima #3521). The error names the process that holds the
+// port, if it is known.
 func PortFree(port int) error {
 	if port < 1 || port > 65535 {
 		return &Error{Message: fmt.Sprintf("port %d is out of range", port), Kind: "invalid_input"}

@@ -72,8 +72,9 @@ func parseAddr(text string) netip.Addr {
 	return addr.Unmap()
 }
 
-// owners remembers which process has a socket open, by the socket's inode; 0 if this user cannot see it. Finding the
-// process means reading the open files of all processes. An inode is not used again while its socket is open.
+// owners caches the process that has a socket open, by the socket's inode; 0 if this user cannot see the process.
+// Finding it takes long, since the open files of all processes have to be read. An inode is not reused while its
+// socket is open.
 var owners struct {
 	sync.Mutex
 	pids map[string]int

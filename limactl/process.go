@@ -13,7 +13,7 @@ import (
 type process struct {
 	pid     int // 0: there is no file, or no pid in it
 	alive   bool
-	ours    bool   // its command line names this instance's directory; otherwise the pid was reused
+	ours    bool   // its command line names this instance's directory; if alive and not ours, the pid was reused
 	hidden  bool   // this user cannot see whether it is alive
 	command string // command line, for messages
 }
@@ -63,7 +63,7 @@ func readPID(dir, file string) process {
 	}
 	command, unseen := commandLine(pid)
 	if command == "" {
-		p.hidden = err != nil || unseen != nil // otherwise it is exiting or a zombie
+		p.hidden = err != nil || unseen != nil // if it can be seen, it is exiting or a zombie
 		return p
 	}
 	p.command = command

@@ -16,7 +16,7 @@ import (
 	"hermes-box/limactl/ssh"
 )
 
-// maxOutput limits the output that is read from each stream of limactl, in bytes. It is far more than limactl prints.
+// maxOutput limits the output that is read from each stream of limactl, in bytes. limactl never prints nearly as much.
 const maxOutput = 8 << 20
 
 // output is the output of a finished limactl.

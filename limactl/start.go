@@ -56,9 +56,10 @@ func (e *StartError) Details() map[string]any { return map[string]any{"console":
 // for each event, one at a time. It does nothing if the instance is up; if another start is under way, it waits for
 // that one.
 //
-// It does not mean that provisioning or mounting worked: the caller must check that in the guest.
+// A nil error does not mean that provisioning and mounts have worked: the caller must check that in the guest.
 //
-// When ctx ends, Start returns but the boot goes on, because Lima's host agent has a session of its own. Stop ends it.
+// When ctx ends, Start returns but the boot continues, because Lima's host agent runs in its own process group. Stop
+// ends the boot.
 func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, on func(BootEvent)) error {
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 		mu   sync.Mutex
 		last BootEvent
 	)
-	tell := func(e BootEvent) {
+	send := func(e BootEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Line == "" {
@@ -98,14 +99,14 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 	}
 	watching, stopWatching := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	done.Go(func() { follow(watching, events, begin, tell) })
+	done.Go(func() { follow(watching, events, begin, send) })
 	if in.State == Starting {
 		err = c.awaitBoot(ctx, name, timeout)
 	} else {
-		// Longer than limactl's own limit, because limactl has the better message.
+		// This timeout is longer than limactl's own, because the message of limactl is better.
 		_, err = c.runWith(ctx, timeout+10*time.Second, nil, c.accelEnv(), func(line string) {
 			if e := logEvent(line); !strings.HasPrefix(e.Line, "READY. Run ") { // a hint to use limactl shell
-				tell(e)
+				send(e)
 			}
 		}, "start", "--tty=false", "--timeout", timeout.String(), name)
 	}
@@ -128,7 +129,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 
 // awaitBoot waits for the end of a start that another process has begun.
 func (c *Client) awaitBoot(ctx context.Context, name string, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no end after %v: %w", timeout, ErrTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it is still starting after %v: %w", timeout, ErrTimeout))
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -160,7 +161,8 @@ func awaitAgent(dir string, begin time.Time) {
 	}
 }
 
-// startCause returns why a start failed. For a VM that died, limactl only dumps an event, so the log has the reason.
+// startCause returns why a start failed. If the VM has died, limactl only prints an event, and the reason is in the
+// log.
 func startCause(dir string, err error) error {
 	var failed *CommandError
 	if !errors.As(err, &failed) || errors.Is(err, ErrTimeout) {

@@ -76,7 +76,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("Peek of none = %s", got)
 	}
 	if err := c.Start(t.Context(), "none", time.Minute, nil); !errors.Is(err, ErrNotFound) {
-		// Lima would download its default template and start that.
+		// Lima itself would download its default template and start an instance from it.
 		t.Errorf("starting none: %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestStartTimeout(t *testing.T) {
 	wantState(t, c, "main", Starting)
 }
 
-// A cancelled start returns, and the boot goes on without it.
+// A cancelled start returns, and the boot continues.
 func TestStartCancelled(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")

@@ -23,7 +23,7 @@ func judge(raw, problems string, f facts) (State, string) {
 	leaving := f.last != nil && f.last.Exiting
 
 	if (agent || driver) && (raw == "Stopped" || raw == "Uninitialized") {
-		raw = "Broken" // the processes are better evidence than Lima's list
+		raw = "Broken" // trust the processes more than Lima's list
 		problems = strings.TrimPrefix(problems+"; Lima calls it stopped, but its processes run", "; ")
 	}
 	switch raw {
@@ -36,7 +36,7 @@ func judge(raw, problems string, f facts) (State, string) {
 	case "Running", "Broken":
 		switch {
 		case off && (raw == "Running" || f.agent.pid != 0 || f.driver.pid != 0):
-			return Stopped, "" // it has ended since Lima looked, or is a zombie, which Lima takes for alive
+			return Stopped, "" // the process has ended since, or is a zombie, which Lima takes for a live process
 		case agent && leaving:
 			return Degraded, "it is shutting down; wait for it, or stop it"
 		case agent && !booted:
@@ -44,7 +44,7 @@ func judge(raw, problems string, f facts) (State, string) {
 		case driver && !agent: // Lima says Running if the host agent is a zombie
 			return Degraded, "the VM runs, but its host agent has died; stop it and start it again"
 		case raw == "Running":
-			// Lima has asked the host agent itself, and the pid files may belong to another user.
+			// Lima has asked the host agent, so the instance runs, even if this user cannot see the processes.
 			return Running, ""
 		case agent && driver:
 			return Degraded, "the host agent does not answer: " + reasons(nil, problems) + "; stop it and start it again"
@@ -55,7 +55,7 @@ func judge(raw, problems string, f facts) (State, string) {
 	case "":
 		return Degraded, "Lima cannot read its lima.yaml: " + reasons(nil, problems)
 	}
-	return Degraded, fmt.Sprintf("Lima calls it %q, which this program does not know; use the Lima version of the lock", raw)
+	return Degraded, fmt.Sprintf("Lima calls it %q, which this program does not know; use the Lima version that the lock names", raw)
 }
 
 func reasons(events []string, problems string) string {
@@ -76,8 +76,8 @@ func clip(s string) string {
 	return s
 }
 
-// Peek returns the state of an instance from its files alone, in less than a millisecond. It is for displays, and for
-// a status that must not wait for limactl. Instance returns more, such as the cause.
+// Peek returns the state of an instance from its files alone. It is for displays, and for a status that must not wait
+// for limactl. Instance returns more, such as the cause.
 func (c *Client) Peek(name string) State {
 	if checkName("instance", name) != nil {
 		return Absent

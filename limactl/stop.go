@@ -46,7 +46,7 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 	if in.Raw == "Running" && !(f.last != nil && f.last.Exiting) {
 		err := c.askToStop(ctx, in, timeout)
 		if off := c.awaitOff(ctx, in, time.Second); off == nil {
-			return nil // even if limactl failed
+			return nil // off, even if limactl failed
 		} else if err == nil {
 			err = off
 		}
@@ -60,8 +60,8 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 	return c.awaitOff(ctx, in, timeout)
 }
 
-// askToStop runs limactl stop, and ends it soon after the instance is off: limactl would go on waiting if the system
-// has given the pid to another process.
+// askToStop runs limactl stop, and ends it soon after the instance is off. limactl would continue to wait if the
+// system has given the pid to another process.
 func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,8 +80,8 @@ func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	if err != nil {
 		return err
 	}
-	// limactl kills the pids in its pid files, even if they are now those of other processes. So stale files are
-	// removed just before.
+	// limactl kills every process that its pid files name, even one that does not belong to the instance. So stale
+	// files are removed just before.
 	if err := c.CleanStale(ctx, in.Name); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	}
 	in := Instance{Name: name, Dir: c.Dir(name), VMType: c.vmType(name)}
 	return c.awaitOff(ctx, in, 4*child.Grace, func(f facts) error {
-		for _, p := range []process{f.agent, f.driver} { // in this order: otherwise the host agent would see its driver end and unlock the disks
+		for _, p := range []process{f.agent, f.driver} { // the agent first: otherwise it would unlock the disks
 			if !p.ours {
 				continue
 			}
@@ -118,8 +118,8 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	})
 }
 
-// awaitOff waits until no process of an instance runs. It calls each with those that still do, repeatedly, because a
-// host agent that has just started may start its driver later.
+// awaitOff waits until no process of an instance runs. Until then it calls the functions in each again and again, with
+// the processes that still run, because a host agent that has just started may start its driver later.
 func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration, each ...func(facts) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("instance %s still runs after %v: %w", in.Name, timeout, ErrTimeout))
 	defer cancel()
@@ -143,9 +143,9 @@ func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duratio
 	}
 }
 
-// CleanStale removes pid files that do not name processes of this instance. After a reboot of the host they name
-// other processes, or they name zombies. Lima would call the instance broken or running, and stop --force would kill
-// the other processes. CleanStale does not touch any process.
+// CleanStale removes pid files that do not name processes of this instance. Such a file may name a zombie or, after a
+// reboot of the host, a process of another program. Lima would call the instance broken or running, and stop --force
+// would kill the other program. CleanStale does not touch any process.
 func (c *Client) CleanStale(_ context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (c *Client) CleanStale(_ context.Context, name string) error {
 		path := filepath.Join(dir, file)
 		p := readPID(dir, file)
 		if !exists(path) || p.ours || p.pid == 0 && fresh(path) {
-			continue // an empty new file is being written by a start
+			continue // a start that has just made the file may not have written the pid yet
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("instance %s: stale pid file: %w", name, err)

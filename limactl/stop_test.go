@@ -51,8 +51,9 @@ func TestStopHangs(t *testing.T) {
 	}
 }
 
-// Stop returns when the instance is off, even if its pid now belongs to another process, for which limactl waits on.
-func TestStopWhosePIDIsReused(t *testing.T) {
+// Stop returns when the instance is off, even if its pid now belongs to another process. limactl waits for the end of
+// that process.
+func TestStopWhenThePIDIsReused(t *testing.T) {
 	c := stage(t)
 	running(t, c, "main")
 	inject(t, c, rehearsal.PIDReused)
@@ -61,7 +62,7 @@ func TestStopWhosePIDIsReused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(begun); took > 30*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("Stop took %v", took)
 	}
 	wantState(t, c, "main", Stopped)
 }
@@ -197,7 +198,7 @@ func TestZombiesCountAsStopped(t *testing.T) {
 	writePID(t, filepath.Join(c.Dir("main"), "ha.pid"), cmd.Process.Pid)
 	writePID(t, filepath.Join(c.Dir("main"), "qemu.pid"), cmd.Process.Pid)
 	if in := wantState(t, c, "main", Stopped); in.Raw == "Stopped" {
-		t.Error("the stand-in sees what Lima does not")
+		t.Error("the stand-in reports a zombie as stopped, which Lima does not")
 	}
 	if err := c.Start(t.Context(), "main", time.Minute, nil); err != nil {
 		t.Fatal(err)
@@ -216,7 +217,7 @@ func TestCleanStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(c.Dir("main"), "ha.pid")
-	// An empty pid file that is new may be being written: it stays. An old one is removed.
+	// An empty pid file that is new stays, since a start may be writing it. An old one is removed.
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

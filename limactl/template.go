@@ -29,7 +29,7 @@ type Machine struct {
 	InitrdDigest string
 
 	Disk  string // name of the Lima disk that holds /data
-	Ports []int  // guest loopback ports, forwarded to the same ports of host loopback; nothing else is
+	Ports []int  // guest loopback ports, forwarded to the same ports of host loopback; no other ports are forwarded
 
 	NetplanOptional bool // Ubuntu 26.04: without it the first boot can stall for two minutes (lima #4792)
 	Emulated        bool // qemu emulates the processor
@@ -42,9 +42,9 @@ const (
 	guestHome = "/home/agent"
 )
 
-// YAML returns the template for Client.Create. It overrides every default of Lima's that would share something
-// between host and guest: there are no mounts, no agent or X11 forwarding, no keys of the user, no proxy settings,
-// and no ports but those of m.
+// YAML returns the template for Client.Create. It overrides every default of Lima that shares something between host
+// and guest: there are no mounts, no agent or X11 forwarding, no keys of the user, no proxy settings, and no ports but
+// those of m.
 func (m Machine) YAML() ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, &Error{Message: "machine " + m.Name + ": " + err.Error(), Kind: "invalid_input", Err: err}
@@ -62,17 +62,18 @@ func (m Machine) YAML() ([]byte, error) {
 		VMType: m.VMType, OS: "Linux", Arch: arch,
 		CPUs: m.CPUs, Memory: size(m.Memory), Disk: size(m.RootDisk),
 		Images: []imageYAML{image},
-		// Lima must not format it: it would do so again whenever it does not find its own label (lima #5407).
+		// Lima must not format the disk, since it would format it again whenever it does not find its own label (lima
+		// #5407).
 		AdditionalDisks: []diskYAML{{Name: m.Disk}},
 		Mounts:          []string{},
 		User:            userYAML{Name: guestUser, Comment: guestUser, UID: guestUID, Home: guestHome, Shell: "/bin/bash"},
 		Video:           map[string]string{"display": "none"},
 		Audio:           map[string]string{"device": "none"},
-		// Names in the guest resolve through the host, so that they follow the host's VPN and networks.
+		// The guest resolves names through the host, so that the host's VPN and networks apply.
 		HostResolver:       resolverYAML{Enabled: true},
 		GuestInstallPrefix: "/usr/local",
-		// Keeps Lima's boot script from the data disk. It would try to mount a partition of it and fail, and
-		// cloud-init's units with it. The script reads this number after the one that Lima writes.
+		// Keeps Lima's boot script away from the data disk. Otherwise it would try to mount a partition of the disk
+		// and fail, and so would cloud-init's units. The script reads this number after the one that Lima writes.
 		Env: map[string]string{"LIMA_CIDATA_DISKS": "0"},
 	}
 	for _, port := range m.Ports {
@@ -104,11 +105,11 @@ func (m Machine) check() error {
 	case m.Arch != "amd64" && m.Arch != "arm64":
 		return fmt.Errorf("architecture %q is neither amd64 nor arm64", m.Arch)
 	case m.CPUs < 1:
-		return fmt.Errorf("%d processors", m.CPUs)
+		return fmt.Errorf("%d processors are too few", m.CPUs)
 	case m.Memory < 256<<20:
-		return fmt.Errorf("%d bytes of memory", m.Memory)
+		return fmt.Errorf("%d bytes of memory are too few", m.Memory)
 	case m.RootDisk < 1<<30:
-		return fmt.Errorf("a root disk of %d bytes", m.RootDisk)
+		return fmt.Errorf("a root disk of %d bytes is too small", m.RootDisk)
 	case m.Kernel == "" && (m.Initrd != "" || m.Cmdline != ""):
 		return fmt.Errorf("an initrd or a command line without a kernel")
 	}
@@ -190,12 +191,12 @@ type templateYAML struct {
 	Env                map[string]string `yaml:"env"`
 	Param              map[string]string `yaml:"param,omitempty"`
 	GuestInstallPrefix string            `yaml:"guestInstallPrefix"`
-	// If it were on, Lima would write the host's proxy settings into the guest. They may hold a password, and they
+	// Off: otherwise Lima would write the host's proxy settings into the guest. They may hold a password, and they
 	// differ between terminals.
 	PropagateProxyEnv    bool `yaml:"propagateProxyEnv"`
 	UpgradePackages      bool `yaml:"upgradePackages"`
 	NestedVirtualization bool `yaml:"nestedVirtualization"`
-	Plain                bool `yaml:"plain"` // if it were on, Lima would not mount the disk or forward ports
+	Plain                bool `yaml:"plain"` // always false: otherwise Lima mounts no disk and forwards no ports
 	// Empty keeps the time zone of the image, UTC. Without this field Lima would set the host's.
 	TimeZone string `yaml:"timezone"`
 }

@@ -164,22 +164,22 @@ func TestTemplateOverridesDefaults(t *testing.T) {
 
 func TestMachineRefused(t *testing.T) {
 	for name, change := range map[string]func(*Machine){
-		"VM type":          func(m *Machine) { m.VMType = "wsl2" },
-		"architecture":     func(m *Machine) { m.Arch = "x86_64" },
-		"no processor":     func(m *Machine) { m.CPUs = 0 },
-		"no memory":        func(m *Machine) { m.Memory = 0 },
-		"no root disk":     func(m *Machine) { m.RootDisk = 0 },
-		"no image":         func(m *Machine) { m.Image = "" },
-		"image to fetch":   func(m *Machine) { m.Image = "https://example.org/x.img" },
-		"relative kernel":  func(m *Machine) { m.Kernel = "vmlinuz" },
-		"initrd alone":     func(m *Machine) { m.Kernel = "" },
-		"no disk":          func(m *Machine) { m.Disk = "" },
-		"disk with a path": func(m *Machine) { m.Disk = "../x" },
-		"name":             func(m *Machine) { m.Name = "-f" },
-		"low port":         func(m *Machine) { m.Ports = []int{80} },
-		"port twice":       func(m *Machine) { m.Ports = []int{4788, 4788} },
-		"digest":           func(m *Machine) { m.ImageDigest = "md5:00" },
-		"short digest":     func(m *Machine) { m.ImageDigest = "sha512-AAAA" },
+		"unknown VM type":                 func(m *Machine) { m.VMType = "wsl2" },
+		"name of an architecture in Lima": func(m *Machine) { m.Arch = "x86_64" },
+		"no processor":                    func(m *Machine) { m.CPUs = 0 },
+		"no memory":                       func(m *Machine) { m.Memory = 0 },
+		"no root disk":                    func(m *Machine) { m.RootDisk = 0 },
+		"no image":                        func(m *Machine) { m.Image = "" },
+		"image to fetch":                  func(m *Machine) { m.Image = "https://example.org/x.img" },
+		"relative kernel":                 func(m *Machine) { m.Kernel = "vmlinuz" },
+		"initrd alone":                    func(m *Machine) { m.Kernel = "" },
+		"no disk":                         func(m *Machine) { m.Disk = "" },
+		"disk with a path":                func(m *Machine) { m.Disk = "../x" },
+		"name that is a flag":             func(m *Machine) { m.Name = "-f" },
+		"low port":                        func(m *Machine) { m.Ports = []int{80} },
+		"port twice":                      func(m *Machine) { m.Ports = []int{4788, 4788} },
+		"md5 digest":                      func(m *Machine) { m.ImageDigest = "md5:00" },
+		"short digest":                    func(m *Machine) { m.ImageDigest = "sha512-AAAA" },
 	} {
 		m := full("qemu", "amd64")
 		change(&m)

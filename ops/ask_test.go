@@ -19,7 +19,7 @@ func TestGuestError(t *testing.T) {
 	}
 }
 
-// helperError says why a helper did not answer: there is none, it is another version's, or something else is wrong.
+// The error says why the helper did not answer: it is of another version, it is missing, or it printed another reason.
 func TestHelperError(t *testing.T) {
 	for _, c := range []struct {
 		err  ssh.HelperError

@@ -11,8 +11,8 @@ import (
 // Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Unknown is that of a check that could not be made; it is never a pass. Looking announces a check that
-// begins, and is never a result.
+// The verdicts. Unknown means that the check could not be made; it does not count as a pass. Looking announces that a
+// check begins, and is never a result.
 const (
 	Looking Verdict = "looking"
 	Pass    Verdict = "pass"
@@ -27,8 +27,8 @@ type Check struct {
 	Title    string     `json:"title"`
 	Verdict  Verdict    `json:"verdict"`
 	Evidence string     `json:"evidence"`
-	Repair   string     `json:"repair,omitempty"` // a command or a short advice
-	code     fault.Code // of refusal, if it is not preflight_failed
+	Repair   string     `json:"repair,omitempty"` // a command, or short advice
+	code     fault.Code // of the error that refusal returns; empty: preflight_failed
 }
 
 // Summary counts checks by their verdicts: "18 passed, 1 warning".

@@ -8,15 +8,15 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// maxSkew is how wrong the clock of the box may be before signing in is refused: codes and certificates would be
-// invalid.
+// maxSkew is the largest error of the box's clock with which signing in is allowed. With a larger one, codes and
+// certificates would be invalid.
 const maxSkew = time.Minute
 
 // ClockRepair is the command that sets the clock of the box.
 const ClockRepair = "hermes-box exec -- sudo systemctl restart systemd-timesyncd"
 
 // clockSkew returns how far the clock of the box is ahead of this machine's; negative if it is behind. now is the time
-// in the answer of the box, which was asked at begun and answered at ended: any time between them counts as right.
+// in the answer of the box to a request that lasted from begun to ended. A time between the two counts as no skew.
 func clockSkew(now string, begun, ended time.Time) (time.Duration, error) {
 	guest, err := time.Parse(time.RFC3339Nano, now)
 	switch {
@@ -30,7 +30,7 @@ func clockSkew(now string, begun, ended time.Time) (time.Duration, error) {
 	return 0, nil
 }
 
-// SkewText says how far two clocks are apart: "1h0m behind"; "" if that is too little to matter.
+// SkewText formats the difference of two clocks: "1h0m behind"; "" if it is too small to matter.
 func SkewText(skew time.Duration) string {
 	const matters = 5 * time.Second
 	skew = skew.Round(time.Second)

@@ -15,7 +15,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// imageArtifacts are the files that the VM boots from.
+// imageArtifacts returns the files that the VM boots from.
 func imageArtifacts(l *lock.Lock) []lock.Artifact {
 	all := []lock.Artifact{l.Image.Disk}
 	if l.Image.Kernel != nil {
@@ -27,7 +27,7 @@ func imageArtifacts(l *lock.Lock) []lock.Artifact {
 	return all
 }
 
-// softwareArtifacts are the files that are installed in the guest.
+// softwareArtifacts returns the files that are installed in the guest.
 func softwareArtifacts(l *lock.Lock) []lock.Artifact {
 	var all []lock.Artifact
 	for _, pkg := range l.Packages {
@@ -54,7 +54,7 @@ func (b *Box) deliver(l *lock.Lock, cache *artifact.Cache) *delivery {
 	return &delivery{Box: b, lock: l, cache: cache}
 }
 
-// fetchImage fetches the image that the VM boots from into the cache. Artifacts that are there are not fetched again.
+// fetchImage fetches the image that the VM boots from into the cache. Artifacts in the cache are not fetched again.
 func (d *delivery) fetchImage(ctx context.Context, p *Progress) error {
 	return d.fetch(ctx, imageArtifacts(d.lock), p)
 }
@@ -68,7 +68,7 @@ func (d *delivery) fetch(ctx context.Context, artifacts []lock.Artifact, p *Prog
 	return d.cache.Fetch(ctx, artifacts, func(a artifact.Progress) { p.Bytes(a.AllDone, a.AllTotal) })
 }
 
-// packages are the digests of the OS packages.
+// packages returns the digests of the OS packages.
 func (d *delivery) packages() (digests []string) {
 	for _, pkg := range d.lock.Packages {
 		digests = append(digests, pkg.Artifact.Digest)
@@ -130,8 +130,8 @@ func (d *delivery) lacks(ctx context.Context, digests []string) (lacks []string,
 	return lacks, nil
 }
 
-// apply makes the guest install the software of the lock, in one transaction. arriving says that the objects are still
-// being sent.
+// apply makes the guest install the software of the lock, in one transaction. arriving means that the objects are
+// still being sent.
 func (d *delivery) apply(ctx context.Context, arriving bool, p *Progress) (*protocol.Applied, error) {
 	tx, err := transaction(d.lock, d.Ports(), d.cache)
 	if err != nil {
@@ -181,7 +181,8 @@ func objects(tx protocol.Transaction) []string {
 	return all
 }
 
-// sendObjects streams objects into the guest as one tar, verified here as they are read and there as they arrive.
+// sendObjects streams objects into the guest as one tar. They are verified on the host as they are read, and in the
+// guest as they arrive.
 func (b *Box) sendObjects(ctx context.Context, cache *artifact.Cache, digests []string, p *Progress) error {
 	if len(digests) == 0 {
 		return nil
@@ -198,7 +199,7 @@ func (b *Box) sendObjects(ctx context.Context, cache *artifact.Cache, digests []
 	readErr := <-read
 	var f *fault.Error
 	if errors.As(readErr, &f) {
-		return readErr // the cause; the guest only saw the stream end
+		return readErr // the cause: for the guest the stream only ended early
 	}
 	return err
 }

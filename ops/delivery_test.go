@@ -23,7 +23,8 @@ import (
 	"hermes-box/ops/store"
 )
 
-// guestVariable holds the directory of the guest. If it is set, this test program is its helper.
+// guestVariable names the environment variable with the directory of the guest. If it is set, this test program is the
+// helper of that guest.
 const guestVariable = "HERMES_BOX_OPS_TEST_GUEST"
 
 // TestMain runs the tests, or the helper of a guest if guestVariable is set.
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// realHelper returns a script that runs the real helper on the directory guest beside its own.
+// realHelper returns a script that runs the real helper on the directory $DIR/guest.
 func realHelper(t *testing.T) string {
 	t.Helper()
 	program, err := os.Executable()
@@ -46,11 +47,12 @@ func realHelper(t *testing.T) string {
 	return "#!/bin/sh\n" + guestVariable + "=$DIR/guest exec " + program + " \"$@\"\n"
 }
 
-// oldHelper is a script that knows no channel. It records what else it is asked.
+// oldHelper is a helper that does not know the verb "channel". It records the other verbs that it is called with.
 const oldHelper = "#!/bin/sh\n[ \"$1\" = channel ] || echo \"$1\" >>$DIR/asked\necho 'usage: hermes-box-guest VERB' >&2\nexit 2\n"
 
-// boxWith returns a box whose ssh runs commands on this machine, and a directory. The guest's helper is the script
-// helper in the file bin/guest of that directory. The host's helper is the script ours.
+// boxWith returns a box whose ssh runs commands on this machine, and the directory of its files. helper and ours are
+// scripts: helper is in the guest, as the file bin/guest of the directory, and ours is the helper that the host
+// carries.
 func boxWith(t *testing.T, helper, ours string) (*Box, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -151,7 +153,7 @@ func TestHelperOfAnotherVersionIsReplaced(t *testing.T) {
 		t.Error(err)
 	}
 	if asked, err := os.ReadFile(filepath.Join(dir, "asked")); err == nil {
-		t.Errorf("the old helper was asked: %s", asked)
+		t.Errorf("the old helper got requests: %s", asked)
 	}
 	entries, _ := os.ReadDir(filepath.Join(dir, "bin"))
 	for _, e := range entries {

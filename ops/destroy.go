@@ -6,7 +6,9 @@ import (
 
 	"hermes-box/limactl"
 	"hermes-box/ops/artifact"
+	"hermes-box/ops/backup"
 	"hermes-box/ops/fault"
+	"hermes-box/ops/store"
 )
 
 // Destroyed is the result of destroy: what was removed.
@@ -14,32 +16,80 @@ type Destroyed struct {
 	Already    bool   `json:"already,omitempty"` // there was no box
 	Instance   string `json:"instance,omitempty"`
 	Disk       string `json:"disk,omitempty"`
-	Unfinished bool   `json:"unfinished,omitempty"` // it was what an interrupted create had left
+	Unfinished bool   `json:"unfinished,omitempty"` // an interrupted operation had left the parts that were removed
+	Operation  string `json:"operation,omitempty"`  // the one that was interrupted: create or restore
 	// Cache is the artifact cache, which is kept for the next create, and CacheBytes its size.
 	Cache      string `json:"cache,omitempty"`
 	CacheBytes int64  `json:"cache_bytes,omitempty"`
+	// Key is where the identity of the box still is, because backups need it or because it could not be removed; nil
+	// if none is left. Backups is the directory of the backups that need it.
+	Key     *KeyPlace `json:"key,omitempty"`
+	Backups string    `json:"backups,omitempty"`
+	// KeyMissing says that the key of those backups is missing; nil if it is there, or if its keyring is locked. If the
+	// key is missing, Opening says in words what else opens the backups.
+	KeyMissing *Advised `json:"key_missing,omitempty"`
+	Opening    []string `json:"opening,omitempty"`
+	// Backup is the newest good backup, from which the box can be restored; nil if there is none. Removed is the number
+	// of backups that were removed.
+	Backup  *backup.Envelope `json:"backup,omitempty"`
+	Removed int              `json:"backups_removed,omitempty"`
 }
 
-// destroy removes the box: its VM and its data disk, by their exact names, and the host's record. Without force it
-// requires a fresh verified backup, and this version makes none. Cached artifacts and logs stay.
-func (b *Box) destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, error) {
-	if b.Record == nil && b.noJournal() {
+// Destroying says how a box is destroyed.
+type Destroying struct {
+	Force     bool // without a backup
+	Backups   bool // remove the backups too, and the key that opens them
+	Confirmed bool // the user has typed the name of the box
+}
+
+// NameNeeded is the error of Destroy if the user has to type the name of the box first: see Destroying.Confirmed.
+type NameNeeded struct{ err *fault.Error }
+
+func (e *NameNeeded) Error() string { return e.err.Error() }
+
+// Unwrap returns the error with its code and hint.
+func (e *NameNeeded) Unwrap() error { return e.err }
+
+// Destroy removes the box: its VM and its data disk, by their exact names, and the host's record. A running box is
+// backed up first, and stays if that fails. A box that does not run must have a verified backup, and the user has to
+// type its name, since what has changed after the backup is lost. With Force no backup is needed. With Backups the user
+// has to type the name, no new backup is made, and the backups and their key are removed too. Without it the backups
+// stay, and so does the key if they need it. Cached artifacts and logs always stay.
+func (b *Box) Destroy(ctx context.Context, how Destroying, sink Sink) (*Destroyed, error) {
+	if b.Record == nil && b.noJournal() && !(how.Backups && b.hasPool()) {
 		return &Destroyed{Already: true}, nil
 	}
-	if !force {
-		return nil, fault.New(fault.PreflightFailed, "box %q has no verified backup; destroying it loses everything in it", b.Name()).
-			Hint("hermes-box destroy --force removes box %q and all its data", b.Name())
+	if how.Backups { // before the box is removed
+		if err := store.Reachable(b.Pool()); err != nil {
+			return nil, err
+		}
+	}
+	if how.Backups && !how.Confirmed {
+		return nil, b.nameNeeded(" --backups", "this removes all of box %q: its data, its key, which may open exported files too, and its backups (%s)", b.Name(), b.backupsText())
 	}
 	result := &Destroyed{}
-	err := b.change(ctx, "destroy", force, sink, func(ctx context.Context) (Plan, error) {
-		if b.Record == nil { // recovery has undone a create, or an earlier destroy had only its journal left
+	err := b.change(ctx, "destroy", how.Force, sink, func(ctx context.Context) (Plan, error) {
+		if b.Record == nil { // recovery has undone a create, or only the journal of an earlier destroy was left
 			if b.leftovers != nil {
 				*result = *b.leftovers
+			}
+			if how.Backups {
+				return Plan{Steps: b.removeBackups(result)}, b.Home.RemoveJournal(b.Name())
 			}
 			return Plan{}, b.Home.RemoveJournal(b.Name())
 		}
 		result.Instance, result.Disk = b.Record.Instance, b.Record.Disk
-		return b.destroyPlan(), nil
+		if cut := b.cutDestroy(); cut != nil {
+			b.journal.content.Started = cut.Started // a backup made since then has everything that was in the box
+		}
+		var steps []Step
+		if !how.Force && !how.Backups {
+			var err error
+			if steps, err = b.backupBefore(ctx, how.Confirmed, result); err != nil {
+				return Plan{}, err
+			}
+		}
+		return Plan{Steps: append(steps, b.destroySteps(how.Backups, result)...)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -48,13 +98,16 @@ func (b *Box) destroy(ctx context.Context, force bool, sink Sink) (*Destroyed, e
 	return result, nil
 }
 
-func (b *Box) destroyPlan() Plan {
+// destroySteps returns the steps that remove the box.
+func (b *Box) destroySteps(backups bool, result *Destroyed) []Step {
 	rec := b.Record
-	removed, stopped := true, false // false, true: the step failed after it had only stopped the VM
-	return Plan{Steps: []Step{
+	// If the step "vm" fails: removed is false if nothing was removed, and stopped is true if the VM was only stopped.
+	removed, stopped := true, false
+	steps := []Step{
 		{ID: "vm", Title: "remove the VM", Do: func(ctx context.Context, _ *Progress) error {
 			was := b.Lima.Peek(rec.Instance)
-			// On a full disk no journal can be written, and destroy must still work: it can be run again without one.
+			// Errors are ignored: on a full disk no journal can be written, and destroy must still work. It can be run
+			// again without a journal.
 			_ = b.journal.begin(madeDisk, madeVM)
 			err := b.deleteVM(ctx, rec.Instance)
 			if err != nil && b.keepWhole(ctx) == nil {
@@ -63,25 +116,85 @@ func (b *Box) destroyPlan() Plan {
 			return err
 		}, Stays: func() string {
 			if stopped {
-				return "the VM is stopped, but nothing is removed; hermes-box start starts it"
+				return "the VM is stopped, but nothing is removed; to start it: hermes-box start"
 			}
 			return ""
 		}, Changed: func() bool { return removed }, Undo: b.keepWhole},
 		{ID: "disk", Title: "remove the data disk", Do: func(ctx context.Context, _ *Progress) error { return b.deleteDisk(ctx, rec.Disk) }},
-		{ID: "forget", Title: "forget the box", Do: func(context.Context, *Progress) error { return b.forget() }},
+	}
+	if backups {
+		steps = append(steps, b.removeBackups(result)...)
+	} else {
+		steps = append(steps, b.keyStep("remove the key, unless backups need it", result))
+	}
+	return append(steps, Step{ID: "forget", Title: "forget the box", Do: func(ctx context.Context, p *Progress) error {
+		b.timerOff(ctx, p)
+		return b.forget()
+	}})
+}
+
+func (b *Box) keyStep(title string, result *Destroyed) Step {
+	return Step{ID: "key", Title: title, Do: func(ctx context.Context, p *Progress) error {
+		b.destroyKey(ctx, p, result)
+		return nil
 	}}
 }
 
-// keepWhole undoes a destroy that has removed nothing. One that has removed something cannot be undone.
+// removeBackups returns the steps that remove the backups, and then the key that opens them.
+func (b *Box) removeBackups(result *Destroyed) []Step {
+	return []Step{
+		{ID: "backups", Title: "remove the backups", Do: func(ctx context.Context, p *Progress) error {
+			list, _ := backup.List(b.Pool()) // only to count them
+			if err := backup.Remove(ctx, b.Pool()); err != nil {
+				return err
+			}
+			if result.Removed = len(list); b.hasPool() {
+				p.Warn("other files in " + b.Pool() + " are left, and so is the key")
+			}
+			return nil
+		}},
+		b.keyStep("remove the key", result),
+	}
+}
+
+// keepWhole undoes a destroy that has removed nothing, by removing its journal. It fails if the destroy has removed
+// something.
 func (b *Box) keepWhole(context.Context) error {
 	whole, err := b.whole()
 	if err != nil {
 		return err
 	}
 	if !whole {
-		return fault.New(fault.PreflightFailed, "box %q is no longer whole", b.Name()).Hint("hermes-box destroy --force ends it")
+		return fault.New(fault.PreflightFailed, "part of box %q is already removed", b.Name()).Hint("%s", b.finishDestroy())
 	}
 	return b.Home.RemoveJournal(b.Name())
+}
+
+// finishDestroy returns the hint for a destroy that was cut off. The command in it has --force only if the data disk is
+// left and no complete backup of it exists.
+func (b *Box) finishDestroy() string {
+	if b.Record == nil || !b.Lima.HasDisk(b.Record.Disk) {
+		return "to finish it: hermes-box destroy"
+	}
+	list, _ := b.Backups()
+	for _, e := range list {
+		if b.canReplace(&e) {
+			return "to finish it: hermes-box destroy"
+		}
+	}
+	return "to finish it: hermes-box destroy --force"
+}
+
+// cutDestroy returns the journal of a destroy that was cut off after it had removed something; nil if there is none.
+func (b *Box) cutDestroy() *store.Journal {
+	j, err := b.Home.Journal(b.Name())
+	if err != nil || j == nil || j.Operation != "destroy" {
+		return nil
+	}
+	if whole, err := b.whole(); whole || err != nil {
+		return nil
+	}
+	return j
 }
 
 func (b *Box) forget() error {

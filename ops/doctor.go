@@ -15,12 +15,13 @@ type Diagnosis struct {
 	Unknown int     `json:"unknown"` // could not be checked; another check usually says why
 }
 
-// checkBound is the longest that a check may take: emulated CPUs need half a minute to run all six components.
+// checkBound is the timeout of a check. Emulated CPUs need half a minute to run all six components.
 const checkBound = 3 * time.Minute
 
-// Doctor checks the host and, if it can be reached, the box. It changes nothing. It calls each twice for every check:
-// with Looking when it begins, and with its verdict. On a host without the box it makes the checks of create. It waits
-// for a limactl that does not answer no longer than Host.Patience in all.
+// Doctor checks the host and, if it can be reached, the box. It changes nothing. For every check it
+// calls the function each twice: with the verdict Looking when the check begins, and with the result when the check
+// ends. If this host does not have the box, Doctor runs the checks of create. If limactl does not answer, Doctor waits for at most Host.Patience in
+// total.
 func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	d := &Diagnosis{}
 	ctx = b.patient(ctx)
@@ -43,15 +44,15 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		}
 		return c
 	}
-	if b.RecordErr != nil { // the box is not known, so only the host is checked
+	if b.RecordErr != nil { // without a record only the host can be checked
 		run(probe{"record", "record of the box", func(context.Context) Check { return failed(b.RecordErr) }})
 		for _, p := range b.hostProbes() {
 			run(p)
 		}
 		return d
 	}
-	// notChecked stands for all checks inside the box. It is not a pass, so that a doctor that ends well has seen
-	// everything.
+	// notChecked reports all checks inside the box as one unknown check, so that doctor succeeds only if it has
+	// checked everything.
 	notChecked := func(why Check) {
 		run(probe{"inside", "inside the box", func(context.Context) Check {
 			return Check{Verdict: Unknown, Evidence: "not checked: " + why.Evidence}
@@ -74,7 +75,9 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 		run(p)
 	}
 	in := insideChecks{Box: b}
-	switch vm := run(probe{"vm", "VM", in.checkVM}); {
+	vm := run(probe{"vm", "VM", in.checkVM})
+	run(probe{"key", "key of the backups", b.checkKey})
+	switch {
 	case vm.Verdict == Warn:
 		notChecked(vm)
 		return d
@@ -87,7 +90,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	return d
 }
 
-// hostProbes are the checks of this machine, whatever the state of the box.
+// hostProbes returns the checks of this machine that do not depend on the state of the box.
 func (b *Box) hostProbes() []probe {
 	return []probe{
 		{"lock", "lock file", b.checkLock},

@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 		{"coming up", map[string]string{"executor": protocol.Starting}, nil, limactl.Starting},
 		{"one coming up, one failed", map[string]string{"executor": protocol.Starting, "hermes": protocol.FailedState}, nil, limactl.Degraded},
 		{"stopped", map[string]string{"executor": protocol.Stopped}, nil, limactl.Degraded},
-		{"stopped, start is at it", map[string]string{"executor": protocol.Stopped}, starting, limactl.Starting},
+		{"stopped, start is under way", map[string]string{"executor": protocol.Stopped}, starting, limactl.Starting},
 		{"stopped, start was cut off", map[string]string{"executor": protocol.Stopped}, &Underway{Operation: "start"}, limactl.Degraded},
 	} {
 		if got := judge(guestOf(t, c.states), c.u); got != c.want {
@@ -93,7 +93,7 @@ func TestRepairNamesAnExistingLog(t *testing.T) {
 	}
 }
 
-// A program that listens on a port of the box at another address of this machine is not taken for the box.
+// A program that listens on a port of the box, but at another address of this machine, does not count as the box.
 func TestLoopbackKnowsOtherPrograms(t *testing.T) {
 	var l net.Listener
 	addrs, err := net.InterfaceAddrs()

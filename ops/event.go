@@ -1,5 +1,5 @@
-// Package ops implements the operations on a box, one file each, and what they are built on. An operation is a plan of
-// named steps that emits events; nothing here prints, prompts or draws.
+// Package ops implements the operations on a box, one file each, and the parts that they share. An operation is a plan
+// of named steps that emits events. This package does not print, prompt or draw.
 package ops
 
 import (
@@ -11,7 +11,7 @@ import (
 // Kind is the kind of an event.
 type Kind string
 
-// The kinds of events, in the order a plan emits them.
+// The kinds of events.
 const (
 	Planned  Kind = "plan"     // Steps holds the whole plan
 	Started  Kind = "started"  // of a step
@@ -43,7 +43,7 @@ type Event struct {
 	State     string     `json:"state,omitempty"`
 	Line      string     `json:"line,omitempty"`
 	Error     string     `json:"error,omitempty"`
-	Seconds   float64    `json:"seconds,omitempty"` // how long it took
+	Seconds   float64    `json:"seconds,omitempty"` // how long the step or the plan took, when it ends
 }
 
 // StepInfo is a step as the plan announces it.
@@ -60,7 +60,7 @@ type StepInfo struct {
 // it are those of package protocol.
 const PhaseVerify = "verify"
 
-// Sink receives events. It is called once at a time and must not block for long.
+// Sink receives events. Calls do not overlap. A Sink must not block for long.
 type Sink func(Event)
 
 // Progress reports what a step does. It may be used from several goroutines.
@@ -70,10 +70,10 @@ type Progress struct {
 	last   atomic.Int64 // when bytes were last reported, in Unix nanoseconds
 }
 
-// bytesEvery is the shortest time between two reports of bytes; the last report is always made.
+// bytesEvery is the shortest time between two reports of bytes. A report that all bytes were moved is always made.
 const bytesEvery = 100 * time.Millisecond
 
-// Bytes reports how many bytes have moved, and how many there are. It may be called often.
+// Bytes reports the number of bytes moved so far, and their total. It may be called often.
 func (p *Progress) Bytes(done, total int64) {
 	if p == nil {
 		return
@@ -88,7 +88,7 @@ func (p *Progress) Bytes(done, total int64) {
 // Log adds a line to the log.
 func (p *Progress) Log(line string) { p.emit(Event{Kind: Log, Line: line}) }
 
-// Warn adds a warning for the user; the step goes on.
+// Warn adds a warning for the user. The step continues.
 func (p *Progress) Warn(line string) { p.emit(Event{Kind: Warning, Line: line}) }
 
 // Phase reports the phase and state of a component; an empty component is the guest as a whole.

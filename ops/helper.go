@@ -14,10 +14,10 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// ensureHelper puts the helper that this program carries into the box, unless it is there already, and returns what it
-// says. The box's lock is taken for that, unless the caller has it.
+// ensureHelper puts the helper that this program carries into the box, unless it is there already, and returns its
+// answer to hello. To replace the helper it takes the box's lock, unless the caller has it.
 func (b *Box) ensureHelper(ctx context.Context) (*protocol.Hello, error) {
-	helper, err := b.Helper(runtime.GOARCH) // the guest has the host's
+	helper, err := b.Helper(runtime.GOARCH) // the guest has the architecture of the host
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +52,20 @@ func (b *Box) ensureHelper(ctx context.Context) (*protocol.Hello, error) {
 	if err := b.ask(ctx, protocol.VerbHello, nil, &hello, nil); err != nil {
 		return nil, err
 	}
+	if hello.Helper != "sha256:"+digest {
+		return nil, fault.New(fault.IntegrityFailed, "the helper that answers is %s, not the one that was put into the box", hello.Helper).Hint("hermes-box restart")
+	}
 	return &hello, nil
 }
 
-// notReached reports whether an error is that of a connection that could not be made: nothing was done in the box.
+// notReached reports whether the error means that no connection was made, so that nothing was done in the box.
 func notReached(err error) bool {
 	var lost *ssh.TransportError
 	return errors.As(err, &lost) && !lost.Started
 }
 
-// askUpgrading is ask for a box whose helper may be of another version of this program: that one is replaced before
-// anything is sent to it. It is compared once for each Box.
+// askUpgrading is ask for a box whose helper may be of another version of this program. Such a helper is replaced
+// before it gets any request. The versions are compared once for each Box.
 func (b *Box) askUpgrading(ctx context.Context, verb string, request, result any, on func(protocol.Event)) error {
 	if !b.upgraded {
 		if _, err := b.ensureHelper(ctx); err != nil {
@@ -73,18 +76,19 @@ func (b *Box) askUpgrading(ctx context.Context, verb string, request, result any
 	return b.ask(ctx, verb, request, result, on)
 }
 
-// otherVersion is the error for a helper of another version of this program.
+// otherVersion returns the error for a helper of another version of this program.
 func otherVersion(protocolOf int) error {
 	theirs := "an unknown protocol"
 	if protocolOf != 0 {
 		theirs = fmt.Sprintf("protocol %d", protocolOf)
 	}
 	return fault.New(fault.HealthFailed, "the box runs another version's helper: it speaks %s, this program protocol %d", theirs, protocol.Version).
-		Hint("hermes-box start replaces it, and leaves what runs alone")
+		Hint("to replace it, without a restart of Hermes and Executor: hermes-box start")
 }
 
-// putHelper stores stdin as the file $2 if its digest is $1. The file gets its name last. Each run writes a temporary
-// file of its own, so that two may run at once; files of killed runs are removed after a day.
+// putHelper is a shell script that stores stdin as the file $2 if its digest is $1. The file gets its name last; the
+// helper service of the box then ends by itself and systemd starts it again with the new file. Each run writes a
+// temporary file of its own, so that two may run at once; files of killed runs are removed after a day.
 const putHelper = `set -eu
 mkdir -p "${2%/*}"
 find "${2%/*}" -maxdepth 1 -name "${2##*/}.new.*" -mtime +0 -delete 2>/dev/null || :

@@ -23,17 +23,23 @@ type Host struct {
 	Lima    *limactl.Client // on Dir/lima
 	Mirrors []string        // directories or base URLs asked first for artifacts
 	Helper  func(arch string) ([]byte, error)
-	// Patience is how long an operation or a doctor waits, in all, for runs of limactl that do not answer; 0 is
-	// patience.
+	// KeyStore is the store for the identity of a new box, as package keys names it; "" chooses one.
+	KeyStore string
+	// NoTimer says why no timer for backups is installed on this host; "" if timers are installed.
+	NoTimer string
+	// PassphraseWork is the work factor of age's scrypt for passphrases; 0 is age's default, about a second.
+	PassphraseWork int
+	// Patience is the longest time that an operation, or Doctor, waits in total for runs of limactl that do not answer;
+	// 0 means the default, patience.
 	Patience time.Duration
-	// AfterStep, if set, is called after each step of any plan that ended well; crash tests end the process there.
+	// AfterStep, if set, is called after each successful step of any plan; crash tests end the process there.
 	AfterStep func(step string)
 }
 
 // patience is the default of Host.Patience. A limactl that works answers in less than a second.
 const patience = 20 * time.Second
 
-// patient returns a context for one operation, which waits for limactl no longer than Patience in all.
+// patient returns a context with which one operation waits for limactl no longer than Patience in total.
 func (h *Host) patient(ctx context.Context) context.Context {
 	return limactl.WithPatience(ctx, cmp.Or(h.Patience, patience))
 }
@@ -44,21 +50,21 @@ type Box struct {
 	*Host
 	Home    store.Home
 	Config  *config.Config
-	Lock    *lock.Lock // nil where LockErr says why
+	Lock    *lock.Lock // nil if it could not be loaded; then LockErr is set
 	LockErr error
 	Record  *store.Record // nil: there is no record of the box, or RecordErr says why it cannot be read
-	// RecordErr is why the record cannot be read. Only a Box from Look has one.
+	// RecordErr is the error of reading the record. Only a Box from OpenDamaged has one.
 	RecordErr error
 
-	leftovers *Destroyed // what recovery has removed of a create that was cut off
+	leftovers *Destroyed // what recovery removed after a create or restore that was cut off
 	journal   *journal   // of the operation that this Box runs; nil if it runs none
-	upgraded  bool       // the helper in the box is known to be ours
+	upgraded  bool       // the helper in the box is known to be this program's
 }
 
 // Open reads the config at path, the lock beside it and the host's record. An error of the lock is kept for the
-// operations that need the lock; a record of another config directory is refused.
+// operations that need the lock; a record that belongs to another config directory is an error.
 func (h *Host) Open(path string) (*Box, error) {
-	b, err := h.Look(path)
+	b, err := h.OpenDamaged(path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +74,8 @@ func (h *Host) Open(path string) (*Box, error) {
 	return b, nil
 }
 
-// Look is Open for commands that work with a damaged record: Doctor and Logs.
-func (h *Host) Look(path string) (*Box, error) {
+// OpenDamaged is Open for commands that also work with a damaged record: Doctor and Logs.
+func (h *Host) OpenDamaged(path string) (*Box, error) {
 	cfg, err := config.Load(path)
 	if err != nil {
 		return nil, err
@@ -102,23 +108,29 @@ func (b *Box) load() error {
 	return nil
 }
 
-// LockPath is the path of the lock that belongs to a config.
+// LockPath returns the path of the lock that belongs to a config.
 func LockPath(cfg *config.Config) string { return filepath.Join(cfg.Dir, "hermes-box.lock") }
 
-// Name is the name of the box.
+// Name returns the name of the box.
 func (b *Box) Name() string { return b.Config.Name }
 
 // exists returns an error if there is no box, or if its create was never finished.
 func (b *Box) exists() error {
+	hint := "to create it: hermes-box create"
+	if b.Record == nil {
+		if kept, _ := b.kept(); kept != nil {
+			hint += "; to restore it from its newest backup: hermes-box restore " + kept.ID
+		}
+	}
 	switch {
 	case b.RecordErr != nil:
 		return b.RecordErr
 	case b.Record == nil && b.leftovers != nil:
-		return fault.New(fault.NotFound, "box %q was never finished; what its interrupted create had left is removed", b.Name()).
-			Hint("hermes-box create makes it").Detail("removed", b.leftovers)
+		return fault.New(fault.NotFound, "box %q was never finished; the leftovers of its interrupted %s have been removed", b.Name(), b.leftovers.Operation).
+			Hint("%s", hint).Detail("removed", b.leftovers)
 	case b.Record == nil:
 		return fault.New(fault.NotFound, "box %q does not exist", b.Name()).
-			Hint("hermes-box create makes it")
+			Hint("%s", hint)
 	}
 	if b.Record.Ready {
 		return nil
@@ -127,10 +139,10 @@ func (b *Box) exists() error {
 	switch {
 	case err != nil:
 		return err
-	case u == nil || u.Running && b.journal != nil: // the lock that is held is our own
-		return fault.New(fault.NotFound, "box %q was never finished", b.Name()).Hint("hermes-box destroy --force removes it")
+	case u == nil || u.Running && b.journal != nil: // this process holds the lock
+		return fault.New(fault.NotFound, "box %q was never finished", b.Name()).Hint("to remove it: hermes-box destroy --force")
 	case u.Running:
-		return fault.New(fault.Busy, "box %q is being made: %s", b.Name(), u).Hint("%s; hermes-box status shows how far it is", u.Repair)
+		return fault.New(fault.Busy, "box %q is being made: %s", b.Name(), u).Hint("%s; to see how far it is: hermes-box status", u.Repair)
 	}
 	return fault.New(fault.NotFound, "box %q was never finished: its %s", b.Name(), u).Hint("%s", u.Repair)
 }
@@ -144,8 +156,8 @@ func (b *Box) instance(ctx context.Context) (limactl.Instance, error) {
 	return in, err
 }
 
-// reachable returns an error if there is no box, or if its VM certainly does not run. Otherwise the caller has to try
-// ssh: limactl does not know whether the guest answers.
+// reachable returns an error if there is no box, or if its VM is certainly not running. Otherwise only ssh can show
+// whether the guest answers, since limactl does not know.
 func (b *Box) reachable(ctx context.Context) error {
 	if err := b.exists(); err != nil {
 		return err
@@ -182,9 +194,9 @@ func (b *Box) unreached(ctx context.Context, err error) error {
 	case in.State == limactl.Stopped:
 		return fault.New(fault.PreflightFailed, "box %q is stopped", b.Name()).Hint("hermes-box start")
 	}
-	hint := "hermes-box restart, or hermes-box stop --force if it does not answer"
+	hint := restartHint
 	if in.State == limactl.Starting {
-		hint = "wait for it; hermes-box status shows how far it is"
+		hint = "wait for it; to see how far it is: hermes-box status"
 	}
 	return fault.New(fault.PreflightFailed, "box %q is %s: %s: %w", b.Name(), in.State, in.Cause, err).Hint("%s", hint)
 }
@@ -193,20 +205,20 @@ func (b *Box) unreached(ctx context.Context, err error) error {
 func (b *Box) vmGone() error {
 	if !b.Lima.HasDisk(b.Record.Disk) {
 		return fault.New(fault.NotFound, "the VM and the data disk of box %q are gone", b.Name()).
-			Hint("hermes-box destroy --force forgets the box; hermes-box create then makes a new one")
+			Hint("to forget the box: hermes-box destroy --force; then, to make a new one: hermes-box create")
 	}
 	return fault.New(fault.NotFound, "the VM of box %q is gone; its data is kept on disk %s", b.Name(), b.Record.Disk).
 		Hint("%s", rebuildHint)
 }
 
-// rebuildHint returns the hint for a box of which only the data disk is left.
-const rebuildHint = "this version cannot make a new VM for the disk, and create does not touch it; hermes-box destroy --force deletes it with all its data"
+// rebuildHint is the hint for a box of which only the data disk is left.
+const rebuildHint = "this version cannot make a new VM for the disk, and create does not touch it; to delete it with all its data: hermes-box destroy --force"
 
-// partialAge is how long an unfinished download is kept, so that a later fetch can go on with it.
+// partialAge is how long an unfinished download is kept, so that a later fetch can continue it.
 const partialAge = 7 * 24 * time.Hour
 
-// change runs an operation: it takes the box's lock, recovers what an earlier one left half done, then runs the plan
-// that prepare returns. One that is forced works where nothing can be written.
+// change runs an operation: it takes the box's lock, recovers an earlier operation that was cut off, then runs the
+// plan that prepare returns. With force it works even if nothing can be written to the state directory.
 func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, prepare func(context.Context) (Plan, error)) (err error) {
 	operation, _ := OperationNamed(name)
 	ctx = b.patient(ctx)
@@ -218,26 +230,27 @@ func (b *Box) change(ctx context.Context, name string, force bool, sink Sink, pr
 		if unlockErr := held.Unlock(); err == nil {
 			err = unlockErr
 		}
+		err = diskFull(err, b.Dir)
 	}()
-	if err := b.load(); err != nil { // another operation may have changed it since it was read
+	if err := b.load(); err != nil { // another operation may have changed the record since Open
 		return err
 	}
 	if err := b.recover(ctx, operation, sink); err != nil {
 		return err
 	}
-	_ = artifact.Sweep(b.Home.Artifacts(), partialAge) // files that cannot be removed do no harm
+	_ = artifact.Sweep(b.Home.Artifacts(), partialAge) // leftover files do no harm
 	b.journal = newJournal(b.Home, b.Name(), name)
 	defer func() { b.journal = nil }()
 	plan, err := prepare(ctx)
 	if err != nil {
 		return err
 	}
-	plan.Operation, plan.Box, plan.BeforeStep, plan.AfterStep = name, b.Name(), b.journal.at, b.AfterStep
+	plan.Operation, plan.Box, plan.BeforeStep, plan.AfterStep = name, b.Name(), b.journal.setStep, b.AfterStep
 	if len(plan.Steps) == 0 { // without steps there is nothing to log
 		return plan.Run(ctx, sink)
 	}
 	if operation.recover == nil { // the others begin and remove their journals in their steps
-		_ = b.journal.begin() // it only says where the operation was cut off
+		_ = b.journal.begin() // not an error: this journal only shows where the operation was cut off
 		defer b.journal.remove()
 	}
 	logged, done := b.logged(name, sink)
@@ -266,7 +279,7 @@ func (b *Box) openCache() (*artifact.Cache, error) {
 	return artifact.Open(b.Home.Artifacts(), artifact.Options{Mirrors: b.Mirrors})
 }
 
-// vmType is the virtualization of this host.
+// vmType returns the vmType for VMs of this host in Lima.
 func vmType() string {
 	if runtime.GOOS == "darwin" {
 		return "vz"
@@ -274,7 +287,7 @@ func vmType() string {
 	return "qemu"
 }
 
-// suffix is a text to be added to an error; empty if there is none.
+// suffix returns ": " and the text, to append to an error; "" if the text is empty.
 func suffix(text string) string {
 	if text == "" {
 		return ""
@@ -282,7 +295,7 @@ func suffix(text string) string {
 	return ": " + text
 }
 
-// lastLines keeps the end of a text, for an error.
+// lastLines returns the last n lines of a text.
 func lastLines(s string, n int) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	if len(lines) > n {

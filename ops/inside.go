@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/spell"
 	"hermes-box/limactl"
 	"hermes-box/ops/fault"
 )
 
 // insideChecks are the checks inside a running box. They share one status.
 type insideChecks struct {
-	off bool // nothing of the VM runs
+	off bool // no process of the VM runs
 	*Box
 	status       *protocol.Status
-	begun, ended time.Time // of the round trip that brought it
+	begun, ended time.Time // of the round trip that returned status
 }
 
 func (in *insideChecks) probes() []probe {
@@ -28,6 +29,7 @@ func (in *insideChecks) probes() []probe {
 		{"memory", "memory of the box", in.checkMemory},
 		{"components", "components", in.checkComponents},
 		{"versions", "versions", in.checkVersions},
+		{"mcp", "MCP servers of the agents", in.checkSettings},
 		{"dns", "name resolution", in.checkDNS},
 		{"agent-forwarding", "no agent forwarding", in.checkNoAgent},
 		{"mounts", "no host mounts", in.checkNoMounts},
@@ -54,14 +56,14 @@ func (in *insideChecks) checkVM(ctx context.Context) Check {
 	case vm.State == limactl.Starting:
 		return warn("starting: "+vm.Cause, "wait a minute, then hermes-box doctor")
 	}
-	return fail(string(vm.State)+": "+vm.Cause, "hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
+	return fail(string(vm.State)+": "+vm.Cause, restartHint)
 }
 
 func (in *insideChecks) checkAnswer(ctx context.Context) Check {
 	in.begun = time.Now()
 	s, err := in.guestStatus(ctx)
 	if err != nil {
-		return fail(err.Error(), "hermes-box stop --force && hermes-box start")
+		return fail(err.Error(), forceHint)
 	}
 	in.status, in.ended = s, time.Now()
 	return pass(fmt.Sprintf("%s on %s, in %d ms", s.OS, s.Arch, in.ended.Sub(in.begun).Milliseconds()))
@@ -130,7 +132,7 @@ func (in *insideChecks) checkComponents(context.Context) Check {
 	if len(starting) > 0 {
 		return warn(strings.Join(starting, "; "), "wait a minute, then hermes-box doctor")
 	}
-	return pass(fmt.Sprintf("%d are up", len(in.status.Components)))
+	return pass(spell.Count(len(in.status.Components), "component") + " up")
 }
 
 // logOf returns the command that shows why a component is in its state. Only services have a log of their own.
@@ -141,7 +143,8 @@ func logOf(c protocol.ComponentStatus) string {
 	return "hermes-box logs " + c.Name
 }
 
-// checkVersions runs each release and compares its version: that finds files changed or lost after the activation.
+// checkVersions makes the box run each component and compare its version with the applied one. A component whose files
+// were changed or removed since it was installed may fail this.
 func (in *insideChecks) checkVersions(ctx context.Context) Check {
 	var v protocol.Versions
 	if err := in.ask(ctx, protocol.VerbVersions, nil, &v, nil); err != nil {
@@ -152,5 +155,5 @@ func (in *insideChecks) checkVersions(ctx context.Context) Check {
 			return fail(fmt.Sprintf("%s %s: %s", c.Name, c.Applied, c.Problem), "hermes-box exec -- ls -lL /opt/hermes-box/current/"+c.Name)
 		}
 	}
-	return pass(fmt.Sprintf("%d answer as applied", len(v.Components)))
+	return pass("as applied: " + spell.Count(len(v.Components), "component"))
 }

@@ -58,7 +58,7 @@ func (in *insideChecks) checkNoMounts(ctx context.Context) Check {
 	return pass("none")
 }
 
-// checkForward asks a port of the box on this machine.
+// checkForward checks that a service of the box answers on its port of this machine.
 func (in *insideChecks) checkForward(ctx context.Context, service string) Check {
 	port, err := in.portOf(ctx, service, func() *protocol.Status { return in.status })
 	switch {
@@ -72,7 +72,7 @@ func (in *insideChecks) checkForward(ctx context.Context, service string) Check 
 	return failed(err)
 }
 
-// state returns the state of a component by the status of the box; empty if there is none.
+// state returns the state of a component according to the status of the box; empty if there is no status.
 func (in *insideChecks) state(component string) string {
 	if in.status != nil {
 		for _, c := range in.status.Components {
@@ -84,8 +84,8 @@ func (in *insideChecks) state(component string) string {
 	return ""
 }
 
-// checkLoopback connects to the ports on each address of this machine that is not loopback. Another program may answer
-// there: it listens on other addresses than the box.
+// checkLoopback fails if the box answers on an address of this machine other than loopback. It warns of another program
+// that answers on a port of the box there. Link-local addresses are not tried.
 func (in *insideChecks) checkLoopback(ctx context.Context) Check {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -30,8 +30,9 @@ func (j *journal) begin(made ...string) error {
 	return j.save()
 }
 
-// at records the step that has begun. It only says where the operation was cut off, so errors are ignored.
-func (j *journal) at(step string) {
+// setStep records the step that has begun. It ignores errors, since the step only shows where the operation was cut
+// off.
+func (j *journal) setStep(step string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.content.Step = step
@@ -48,7 +49,7 @@ func (j *journal) making(what string) error {
 	return j.save()
 }
 
-// notMade removes a thing from the record that turned out to belong to another program.
+// notMade removes a thing from the journal, because it belongs to another program.
 func (j *journal) notMade(what string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -63,7 +64,15 @@ func (j *journal) made(what string) bool {
 	return slices.Contains(j.content.Made, what)
 }
 
-// remove ends the operation. A journal that was never begun is none.
+// all returns everything that the operation has recorded as made.
+func (j *journal) all() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.content.Made)
+}
+
+// remove removes the journal at the end of the operation. After that nothing counts as made, so no undo removes
+// anything. If the journal was never begun, remove does nothing.
 func (j *journal) remove() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -71,7 +80,11 @@ func (j *journal) remove() error {
 		return nil
 	}
 	j.begun = false
-	return j.home.RemoveJournal(j.box)
+	err := j.home.RemoveJournal(j.box)
+	if err == nil {
+		j.content.Made = nil
+	}
+	return err
 }
 
 func (j *journal) save() error { return j.home.SaveJournal(j.box, &j.content) }

@@ -6,8 +6,8 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// judge returns the state of a box whose guest answers. Services that an operation under way has not started yet, or
-// has stopped already, have not failed. status, create and start all use it.
+// judge returns the state of a box whose guest answers. While an operation is under way that starts or stops the
+// services, they do not count as failed. status, create and start all use it.
 func judge(guest *protocol.Status, u *Underway) limactl.State {
 	state := limactl.Running
 	if guest.DataProblem != "" || guest.LockProblem != "" || len(guest.Components) == 0 {
@@ -30,13 +30,14 @@ func judge(guest *protocol.Status, u *Underway) limactl.State {
 	return state
 }
 
-// sound reports whether everything in the box works.
-func sound(guest *protocol.Status) bool { return judge(guest, nil) == limactl.Running }
+// allHealthy reports whether everything in the box works.
+func allHealthy(guest *protocol.Status) bool { return judge(guest, nil) == limactl.Running }
 
 // NotAsked is the state of a component that was not asked, or did not answer.
 const NotAsked = "unknown"
 
-// compare puts desired, applied and running side by side for each component, and finds what has drifted.
+// compare sets the components of a status, with the desired and the applied version and the state of each, and the
+// drift.
 func (b *Box) compare(st *Status) {
 	d := b.drift(st.Guest)
 	drifted := map[string]string{}

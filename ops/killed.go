@@ -8,8 +8,8 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// OutOfMemory says in one line what the kernel of the box has killed since its boot because memory ran out. It is empty
-// if nothing was killed.
+// OutOfMemory returns a line about the processes that the kernel of the box has killed since its boot because memory
+// ran out: it names the last one and gives their number. It returns "" if there are none.
 func OutOfMemory(g *protocol.Status) string {
 	if g == nil || g.OOMKills == 0 {
 		return ""

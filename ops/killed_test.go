@@ -7,7 +7,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Status and doctor report that memory ran out and what was killed, also if its name is no longer known.
+// OutOfMemory and doctor say that memory ran out. They name the last process that was killed, if its name is known.
 func TestOutOfMemory(t *testing.T) {
 	at := time.Date(2026, 3, 1, 14, 5, 0, 0, time.Local)
 	python := []protocol.Killed{{At: at.UTC().Format(time.RFC3339), PID: 12, Process: "node"}, {At: at.UTC().Format(time.RFC3339), PID: 1234, Process: "python3"}}

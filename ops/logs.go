@@ -37,7 +37,7 @@ func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, o
 	return fault.New(fault.InvalidInput, "no log is called %q", source).Hint("there are %s: hermes-box logs %s", strings.Join(LogSources, ", "), LogSources[0])
 }
 
-// newestOperation returns the path of the log of the newest operation; of its directory if there is none.
+// newestOperation returns the path of the log of the newest operation or, if there is none, of the directory of logs.
 func (b *Box) newestOperation() string {
 	dir := b.Home.Logs(b.Name())
 	entries, _ := os.ReadDir(dir) // sorted; the names begin with the time
@@ -50,8 +50,8 @@ func (b *Box) newestOperation() string {
 // logPoll is how often a followed file is read.
 const logPoll = 250 * time.Millisecond
 
-// hostLog writes the end of the file that path returns. With follow it continues, also with a file that replaces it:
-// after a rotation, or for the next operation.
+// hostLog writes the last lines of the file that path returns. With follow it continues, and moves on to the next file
+// after a rotation or when the next operation begins.
 func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow bool, out io.Writer) error {
 	f, err := openLog(path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (b *Box) hostLog(ctx context.Context, path func() string, lines int, follow
 			return ctx.Err()
 		case <-tick.C:
 		}
-		// The rest of this file is read before the next one, so that nothing is skipped.
+		// Read the rest of this file before the next one, so that no line is skipped.
 		next, err := openLog(path())
 		if err := copyNew(f, out); err != nil {
 			if next != nil {
@@ -113,7 +113,7 @@ func sameFile(a, b *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// copyTail copies the last lines of a file as it is now, however long they are.
+// copyTail copies the last lines of a file, up to its present end, however long they are.
 func copyTail(f *os.File, lines int, out io.Writer) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -127,7 +127,7 @@ func copyTail(f *os.File, lines int, out io.Writer) error {
 		return err
 	}
 	_, err = io.CopyN(out, f, info.Size()-from)
-	if errors.Is(err, io.EOF) { // it has become shorter meanwhile
+	if errors.Is(err, io.EOF) { // the file has become shorter meanwhile
 		return nil
 	}
 	return err
@@ -156,7 +156,8 @@ func lastLinesAt(f io.ReaderAt, size int64, lines int) (int64, error) {
 	return 0, nil
 }
 
-// copyNew copies what was appended since; a file that has become shorter is read from its start.
+// copyNew copies what was appended to the file since the last call. It reads a file that has become shorter from its
+// start.
 func copyNew(f *os.File, out io.Writer) error {
 	info, err := f.Stat()
 	if err != nil {

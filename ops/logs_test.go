@@ -98,7 +98,8 @@ func TestOldOperationLogsArePruned(t *testing.T) {
 	}
 }
 
-// Following a log goes on when the file grows, is truncated, is replaced, or is followed by that of the next operation.
+// Following a log continues when the file grows, is truncated or is replaced, and when the next operation begins a new
+// file.
 func TestLogsFollow(t *testing.T) {
 	b := logBox(t)
 	first, second := filepath.Join(b.Home.Logs("main"), "1-create.ndjson"), filepath.Join(b.Home.Logs("main"), "2-start.ndjson")

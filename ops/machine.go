@@ -8,7 +8,7 @@ import (
 	"hermes-box/ops/store"
 )
 
-// desired is the machine that the config describes.
+// desired returns the machine that the config describes.
 func (b *Box) desired() store.Machine {
 	v, p := b.Config.VM, b.Config.Ports
 	return store.Machine{CPUs: v.CPUs, Memory: v.Memory, RootDisk: v.RootDisk, DataDisk: v.DataDisk, Executor: p.Executor, Dashboard: p.Dashboard}
@@ -23,7 +23,7 @@ func (b *Box) actual() store.Machine {
 	return b.desired()
 }
 
-// Ports are the loopback ports of the box.
+// Ports returns the loopback ports of the box.
 func (b *Box) Ports() protocol.Ports {
 	m := b.actual()
 	return protocol.Ports{Executor: m.Executor, Dashboard: m.Dashboard}

@@ -13,32 +13,34 @@ import (
 const (
 	limaBound   = 5 * time.Second
 	statusBound = 20 * time.Second
-	// limaAfter is how long limactl is waited for after the guest has answered.
+	// limaAfter is how long observe waits for limactl after the guest has answered.
 	limaAfter = time.Second
-	// limaDelay is how long a guest whose VM runs by its files has to answer before limactl is asked too. Starting
-	// limactl takes as much of a busy machine as the guest's answer.
+	// limaDelay is how long observe waits for the guest before it asks limactl too, if the files of the VM show that it
+	// runs. On a busy machine a start of limactl costs as much as the answer of the guest.
 	limaDelay = time.Second
-	// bootingBound is how long the guest of a VM that still boots is waited for.
+	// bootingBound is how long observe waits for the guest of a VM that is still booting.
 	bootingBound = 2 * time.Second
 )
 
-// sight holds the state of a box according to limactl, or else to the files of the VM, and the answer of the guest.
-type sight struct {
+// observation is the state of a VM, from limactl or, if that does not answer, from the files of the VM, and the answer
+// of its guest.
+type observation struct {
 	vm       limactl.Instance
 	vmErr    error            // limactl did not answer; then vm is from the files
 	guest    *protocol.Status // nil if it was not asked or did not answer
 	guestErr error            // why it did not answer
 }
 
-// observe asks the guest, Lima's host agent and, if one of them does not answer at once, limactl. The guest decides: if
-// it answers, the box runs, whatever limactl says, and limactl is hardly waited for. Where limactl says that nothing
-// runs, the guest is not waited for.
-func (b *Box) observe(ctx context.Context) sight {
+// observe asks the guest, Lima's host agent and limactl. It leaves limactl out if the files of the VM show that it runs
+// and the guest and the agent answer. The guest decides: if it answers, the box runs, whatever limactl says, and
+// observe waits for limactl only limaAfter longer. If limactl says that nothing runs, observe does not wait for the
+// guest.
+func (b *Box) observe(ctx context.Context) observation {
 	ctx, cancel := context.WithTimeoutCause(ctx, statusBound, fmt.Errorf("no answer in %v", statusBound))
 	defer cancel()
 	limaCtx, stopLima := context.WithTimeoutCause(ctx, limaBound, fmt.Errorf("no answer in %v", limaBound))
 	defer stopLima()
-	var s sight
+	var s observation
 	answered, listed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -77,7 +79,7 @@ func (b *Box) observe(ctx context.Context) sight {
 	return s
 }
 
-// fromFiles returns the VM as its own files show it, without asking limactl.
+// fromFiles returns the VM according to its own files, without limactl.
 func (b *Box) fromFiles() limactl.Instance {
 	return limactl.Instance{Name: b.Record.Instance, State: b.Lima.Peek(b.Record.Instance), Notes: b.Lima.Notes(b.Record.Instance)}
 }
@@ -91,19 +93,19 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// off reports whether nothing of a VM runs.
+// off reports whether no process of the VM runs.
 func off(in limactl.Instance) bool {
 	return in.State == limactl.Stopped || in.State == limactl.Absent || in.Left || in.Dead
 }
 
 // settleState sets the state and the cause of a status.
-func (b *Box) settleState(st *Status, s sight) {
+func (b *Box) settleState(st *Status, s observation) {
 	state, cause := s.vm.State, s.vm.Cause
 	switch {
 	case s.guest != nil:
 		state = judge(s.guest, nil)
 		if s.vm.State == limactl.Running {
-			cause = "" // what limactl reported at boot is said where a port confirms it
+			cause = "" // a cause that Lima reported at boot is shown only if a port is dead
 		}
 	case s.vmErr != nil:
 		cause = s.vmErr.Error()
@@ -115,7 +117,9 @@ func (b *Box) settleState(st *Status, s sight) {
 	if during := st.Underway.during(); during != "" && state == limactl.Degraded {
 		state = during
 	}
-	st.State = string(state)
+	if st.State = string(state); state == limactl.Degraded && s.guestErr != nil && s.vm.State == limactl.Running {
+		st.Repair = forceHint
+	}
 	if cause != "" {
 		st.Cause = cause
 	}

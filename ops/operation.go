@@ -14,36 +14,38 @@ import (
 type Operation struct {
 	Name        string   // of its verb, in locks, journals and log files
 	Effect      string   // one line: what it will do
-	Long        string   // help: Effect and what there is to know beside it; empty: Effect alone
+	Long        string   // text for help; empty: Effect
 	Words       string   // synonyms that people search for
 	Needs       Need     // state of the box in which it is offered
 	Destructive bool     // the user has to type the name of the box
 	Ask         string   // text of the question before it runs; empty: no question
-	Cancel      string   // what a cancel undoes
+	Cancel      string   // the effect of canceling it
 	Done        string   // text after success, following the name of the box
 	Next        []Advice // suggestions after success
 	Force       *Force   // nil: it takes no --force
 
-	// during is the state to show, instead of degraded, of a box while the operation changes it.
+	// during is the state to show instead of degraded while the operation changes the box.
 	during limactl.State
-	// resume is the operation that finishes or undoes this one after it was cut off, and repair what to type for that.
+	// resume is the operation that finishes or undoes this one after it was cut off, and repair is the command to show
+	// for that. repairOf, if set, returns the command instead.
 	resume, repair string
-	// recover finishes or undoes the operation after it was cut off, before another one begins. Where it is nil,
-	// nothing has to be undone: the journal only says where it was cut off.
+	repairOf       func(b *Box) string
+	// recover finishes or undoes the operation after it was cut off, before another one begins. If it is nil, nothing
+	// has to be undone: the journal only shows where the operation was cut off.
 	recover func(b *Box, ctx context.Context, j *store.Journal, next Operation, sink Sink) error
-	// ended reports whether the operation had ended although its journal was left.
+	// ended reports whether the operation had ended, although its journal is still there.
 	ended func(b *Box) bool
-	// run does it; nil for what needs more than a box and --force.
+	// run runs the operation; nil if it needs more arguments than --force.
 	run func(ctx context.Context, b *Box, force bool, sink Sink) (any, error)
 }
 
 // Need is the state of the box that an operation is for.
 type Need int
 
-// The needs.
+// The states that an operation can need.
 const (
 	NeedsNoBox   Need = iota // there is none yet
-	NeedsBox                 // in whatever state
+	NeedsBox                 // in any state
 	NeedsStopped             // or degraded
 	NeedsRunning             // or degraded, or starting
 )
@@ -51,14 +53,15 @@ const (
 // Force holds the texts of an operation that is forced.
 type Force struct {
 	Help string // of the flag --force
-	// Effect, Words, Ask and Cancel replace those of the operation, where the dashboard offers both.
+	// Effect, Words, Ask and Cancel replace those of the operation. If Effect is set, the dashboard offers the
+	// operation with and without force.
 	Effect, Words, Ask, Cancel string
 }
 
 // Advice is a suggestion: its purpose and the verb.
 type Advice struct{ To, Verb string }
 
-// Operations are all operations, in the order in which they are listed for people.
+// Operations returns all operations, in the order in which lists show them.
 func Operations() []Operation { return table() }
 
 // OperationNamed returns the operation with that name, or false if this version has none.
@@ -74,8 +77,8 @@ func OperationNamed(name string) (Operation, bool) {
 // Runnable reports whether Do can run the operation.
 func (o Operation) Runnable() bool { return o.run != nil }
 
-// Do runs the operation of that name: create, start, stop, restart or destroy. Its result is a *Created, a *Run or a
-// *Destroyed.
+// Do runs the operation of that name: create, start, stop, restart, backup or destroy. Before destroy the caller must
+// ask for the name of the box. The result is a *Created, a *Run, a *BackupMade or a *Destroyed.
 func (b *Box) Do(ctx context.Context, name string, force bool, sink Sink) (any, error) {
 	o, ok := OperationNamed(name)
 	if !ok || o.run == nil {
@@ -84,7 +87,7 @@ func (b *Box) Do(ctx context.Context, name string, force bool, sink Sink) (any, 
 	return o.run(ctx, b, force, sink)
 }
 
-// unknownOperation is the error for the journal of an operation of a newer version, which this one cannot finish.
+// unknownOperation returns the error for the journal of an operation of a newer version, which this one cannot finish.
 func unknownOperation(box, operation string) error {
 	return fault.New(fault.PreflightFailed, "%q of box %q was cut off, and this version of hermes-box does not know that operation", operation, box).
 		Hint("use the newer version of this program, which began it").Detail("operation", operation)

@@ -7,11 +7,11 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Phases collects the Phase events of a step and says what the step is doing. Several components may be in work at the
-// same time, so the last event is not enough. The zero value is ready to use.
+// Phases collects the Phase events of a step and says what the step is doing. Several components may be in progress at
+// the same time, so the last event is not enough. The zero value is ready to use.
 type Phases struct {
 	whole string   // phase of the guest as a whole
-	open  []string // phases that have begun and not ended well, the oldest first
+	open  []string // phases that have begun and not succeeded, the oldest first
 	fails string   // the first phase that has failed, which stops the others
 }
 
@@ -38,7 +38,8 @@ func (p *Phases) Follow(e Event) {
 	}
 }
 
-// String returns the phases under way, for example "codex smoke, hermes stage"; empty if there are none.
+// String returns the first phase that has failed or, if none has, the phases under way, for example "codex smoke, hermes
+// stage". It is empty if there are none.
 func (p *Phases) String() string {
 	if p.fails != "" {
 		return p.fails

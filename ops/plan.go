@@ -18,8 +18,8 @@ type Step struct {
 	Undo      func(context.Context) error // nil: nothing to undo
 	// Changed, if set, reports after a failure whether the step has changed anything. If not, there is nothing to undo.
 	Changed func() bool
-	// Stays, if set, is called before the step is undone. If it returns a text, which says what the step did and what
-	// to do about it, neither the step nor those before it are undone. If it returns "", they are.
+	// Stays, if set, is called before the step is undone. It returns "" to undo the step. Otherwise it returns a text
+	// that says what stays and what to do about it; then neither the step nor those before it are undone.
 	Stays func() string
 	// After names the earlier steps that this one waits for; nil is all of them.
 	After []string
@@ -32,17 +32,18 @@ type Step struct {
 type Plan struct {
 	Operation, Box string
 	Steps          []Step
-	// BeforeStep and AfterStep, if set, are called before each step and after each that ended well, from several
+	// BeforeStep and AfterStep, if set, are called before each step and after each successful step, from several
 	// goroutines. Crash tests end the process in AfterStep.
 	BeforeStep, AfterStep func(step string)
 }
 
-// undoBound is the longest that undoing one step may take; stopping a VM takes longest.
+// undoBound is the timeout for undoing one step; stopping a VM takes longest.
 const undoBound = 5 * time.Minute
 
 // Run does the steps. When one fails or the context ends, all steps that have begun are undone in reverse, including
-// the failed one: a step must be able to undo what it half did. If undoing one fails, those before it are not undone:
-// the next command needs them to recover. The error is that of the step; an error of undoing is added to it.
+// the failed one: a step must be able to undo what it has done before it failed. If undoing one fails, those before it
+// are not undone: the next command needs what they have made to recover. The error is that of the step; an error of
+// undoing is added to it.
 func (p Plan) Run(ctx context.Context, sink Sink) error {
 	s := &stream{operation: p.Operation, box: p.Box, sink: sink}
 	info := make([]StepInfo, len(p.Steps))
@@ -108,7 +109,7 @@ func (p Plan) runSteps(ctx context.Context, s *stream) (started []Step, err erro
 		}
 	}
 	if !slices.Contains(done, false) {
-		return started, nil // an interruption after the last step changes nothing
+		return started, nil // an interruption after the last step has no effect
 	}
 	return started, context.Cause(ctx)
 }
@@ -158,7 +159,7 @@ func (p Plan) undo(ctx context.Context, s *stream, started []Step) error {
 	return nil
 }
 
-// guarded returns a panic of do as an error.
+// guarded calls do and returns a panic as an error.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -110,7 +110,7 @@ func TestStepsRunBesideEachOther(t *testing.T) {
 	}
 }
 
-// A step with After waits only for the steps that it names. One without waits for all before it.
+// A step with After waits only for the steps that it names. A step without After waits for all steps before it.
 func TestStepWaitsForNamedSteps(t *testing.T) {
 	release := make(chan struct{})
 	var log []string

@@ -15,14 +15,14 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// PortState says whether a port of this machine leads to its service in the box.
+// PortState is the state of a port of this machine that should lead to a service in the box.
 type PortState string
 
 // The states of a port.
 const (
 	PortOK           PortState = "ok"                  // the service in the box answered through it
 	PortTaken        PortState = "host-taken"          // another program of this machine listens on it
-	PortNotForwarded PortState = "not-forwarded"       // nothing leads into the box, though the service is up; or the box is off
+	PortNotForwarded PortState = "not-forwarded"       // the service is up but not behind this port, or the box is off
 	PortNotListening PortState = "guest-not-listening" // the service in the box is not up
 	PortUnknown      PortState = "unknown"             // it does not answer, and the box could not be asked why
 )
@@ -36,7 +36,7 @@ type Port struct {
 	Holder  string    `json:"holder,omitempty"` // that program, for people: "pid 812 (python3 -m http.server)"
 }
 
-// Problem says what is wrong with a port; "" if nothing is.
+// Problem describes what is wrong with a port; "" if nothing is.
 func (p Port) Problem() string {
 	switch p.State {
 	case PortTaken:
@@ -63,7 +63,7 @@ func (s *Status) PortProblems() (bad []Port) {
 	return bad
 }
 
-// Repair says what to do about the problem of a port of a running box.
+// Repair returns the repair for the problem of a port of a running box.
 func (p Port) Repair() string {
 	switch p.State {
 	case PortTaken:
@@ -86,21 +86,21 @@ func logName(service string) string {
 	return service
 }
 
-// portBound is the longest that a port of a box may take to answer.
+// portBound is the timeout for the answer of a port.
 const portBound = 3 * time.Second
 
-// portLimit returns the longest that a port may take to answer if the status took that long: a port of a slow box may
+// portLimit returns the timeout for the answer of a port, given how long the status took: the ports of a slow box may
 // be slow too.
 func portLimit(status time.Duration) time.Duration { return max(portBound, 3*status) }
 
-// portAnswer is the state of a port as far as this machine can tell without asking the box.
+// portAnswer is the state of a port as this machine sees it, without asking the box.
 type portAnswer struct {
 	Port
 	answered bool
 }
 
-// askPorts starts to check all ports at the same time. The function it returns waits for the results, at most until the
-// limit after the start.
+// askPorts starts to check all ports at the same time. The function it returns waits for the results until limit has
+// passed since the start.
 func (b *Box) askPorts(ctx context.Context) func(limit time.Duration) []portAnswer {
 	begun := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -132,8 +132,8 @@ func (a *portAnswer) ask(ctx context.Context, b *Box) {
 	a.answered = err == nil && answers(ctx, url) == nil
 }
 
-// foreign reports whether a listener certainly does not belong to the box: it is a process of another user, or one that
-// Lima does not run for the box.
+// foreign reports whether a listener certainly does not belong to the box: its process belongs to another user, or is
+// not run by Lima for the box.
 func (b *Box) foreign(l limactl.Listener) bool {
 	if l.PID == 0 {
 		return l.UID >= 0 && l.UID != os.Geteuid()
@@ -141,7 +141,7 @@ func (b *Box) foreign(l limactl.Listener) bool {
 	return l.Command != "" && !b.Lima.Owns(b.instanceName(), l)
 }
 
-// instanceName returns the name of the box's VM, also if there is none.
+// instanceName returns the name of the box's VM, or the name that it would have.
 func (b *Box) instanceName() string {
 	if b.Record != nil {
 		return b.Record.Instance
@@ -171,7 +171,7 @@ func (b *Box) judgePorts(ctx context.Context, all []portAnswer, guest *protocol.
 
 // deadPort returns the state of a port that does not answer, by asking the box.
 func (b *Box) deadPort(ctx context.Context, service string, guest *protocol.Status) PortState {
-	if service == "dashboard" { // it is no component: its unit is asked
+	if service == "dashboard" { // it is no component, so ask for the state of its unit
 		ctx, cancel := context.WithTimeout(ctx, portBound)
 		defer cancel()
 		return unitPort(b.Exec(ctx, ssh.Exec{Args: []string{"systemctl", "is-active", "--quiet", "hermes-dashboard.service"}}))
@@ -184,8 +184,8 @@ func (b *Box) deadPort(ctx context.Context, service string, guest *protocol.Stat
 	return PortNotListening
 }
 
-// deadForwards says in one line which services of a running box are not forwarded to this machine, and what still
-// works; "" if all are. It says nothing about services that are not up.
+// deadForwards returns a line with the services of a running box that are not forwarded to this machine, and what
+// still works; "" if there are none. Services that are not up are not in it.
 func deadForwards(ports []Port) string {
 	var dead []string
 	for _, p := range ports {
@@ -199,9 +199,9 @@ func deadForwards(ports []Port) string {
 	return "not forwarded to this machine: " + strings.Join(dead, ", ") + "; ssh, exec, logs and login work"
 }
 
-// portOf checks one port of a box that should run; the error says what is wrong with it. look returns the status of the
-// box, or nil, and is called only for a port that does not answer.
-func (b *Box) portOf(ctx context.Context, service string, look func() *protocol.Status) (Port, error) {
+// portOf checks one port of a box that should run. The error describes the problem. status returns the status of the
+// box, or nil; portOf calls it only if the port does not answer.
+func (b *Box) portOf(ctx context.Context, service string, status func() *protocol.Status) (Port, error) {
 	a := portAnswer{Port: Port{Service: service, Port: b.Ports().Executor}}
 	if service == "dashboard" {
 		a.Port.Port = b.Ports().Dashboard
@@ -214,7 +214,7 @@ func (b *Box) portOf(ctx context.Context, service string, look func() *protocol.
 		return a.Port, nil
 	}
 	if a.State == "" {
-		a.Port = b.judgePorts(ctx, []portAnswer{a}, look(), false)[0]
+		a.Port = b.judgePorts(ctx, []portAnswer{a}, status(), false)[0]
 	}
 	return a.Port, fault.New(fault.HealthFailed, "%s", a.Problem()).Hint("%s", a.Repair()).
 		Detail("state", a.State).Detail("pid", a.PID).Detail("holder", a.Holder)

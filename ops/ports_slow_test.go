@@ -15,7 +15,7 @@ import (
 )
 
 // A port that answers slowly is not reported as dead before the limit. The limit grows with the time that the guest
-// took.
+// took to return its status.
 func TestSlowPortIsNotDead(t *testing.T) {
 	release := make(chan struct{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,7 +26,8 @@ func TestSlowPortIsNotDead(t *testing.T) {
 	go server.Serve(listener)
 	defer server.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
-	// The listener counts as Lima's for the box, because the box's directory is that of this program.
+	// Lima.Owns returns true for this test's listener, because this program is in the directory that is used as the
+	// directory of the VM.
 	dir := filepath.Dir(os.Args[0])
 	b := &Box{Config: &config.Config{Ports: config.Ports{Executor: port, Dashboard: port}},
 		Host:   &Host{Lima: limactl.New(limactl.Config{Home: filepath.Dir(dir)})},

@@ -5,25 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-	"github.com/dustin/go-humanize"
-	"golang.org/x/sys/unix"
-
 	"hermes-box/limactl"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
-	"hermes-box/ops/lock"
 	"hermes-box/ops/store"
 )
 
-// preflight are the checks before a create, the fastest and most useful first.
+// preflight returns the checks before a create, the fastest and most useful first.
 func (b *Box) preflight() []probe {
 	return []probe{
 		{"lock", "lock file", b.checkLock},
@@ -82,6 +77,11 @@ func (b *Box) checkPlatform(context.Context) Check {
 	return pass(here)
 }
 
+// installLima is the repair for a missing or wrong Lima. version is "" if any will do.
+func installLima(version string) string {
+	return strings.TrimSpace("install Lima "+version) + ": see README, \"Lima\""
+}
+
 func (b *Box) checkLima(ctx context.Context) Check {
 	want := ""
 	if b.Lock != nil {
@@ -89,14 +89,14 @@ func (b *Box) checkLima(ctx context.Context) Check {
 	}
 	got, err := b.Lima.Version(ctx)
 	if errors.Is(err, limactl.ErrNotInstalled) {
-		return fail("limactl is not installed", "install Lima "+want+": see README, \"Lima\"")
+		return fail("limactl is not installed", installLima(want))
 	}
 	if err != nil {
 		return unknown(err, cmp.Or(fault.HintOf(err), b.Lima.CommandLine("--version")))
 	}
 	if want != "" && got != want {
-		return fail(fmt.Sprintf("Lima is %s, the lock is qualified with %s", got, want),
-			"install Lima "+want+": see README, \"Lima\"")
+		return fail(fmt.Sprintf("Lima is %s, but the lock requires %s", got, want),
+			installLima(want))
 	}
 	return pass("Lima " + got)
 }
@@ -132,7 +132,7 @@ func checkSSH(context.Context) Check {
 
 func (b *Box) checkPath(context.Context) Check {
 	if strings.ContainsAny(b.Dir, `,"%`) { // they have a meaning in qemu's options and in ssh's ControlPath
-		return fail(b.Dir+" has a comma, quote or percent sign in it", "set HERMES_BOX_HOME to a path without")
+		return fail(b.Dir+" has a comma, quote or percent sign in it", "set HERMES_BOX_HOME to a path without these characters")
 	}
 	if err := store.Check(b.Dir); err != nil {
 		return failed(err)
@@ -143,14 +143,17 @@ func (b *Box) checkPath(context.Context) Check {
 	return pass(b.Dir)
 }
 
-// errNoLock is the reason of checks that need the lock. Its own check says what is wrong with it.
-var errNoLock = errors.New("known once there is a lock")
+// errNoLock is the error of checks that need the lock. The check of the lock itself reports what is wrong with it.
+var errNoLock = errors.New("this cannot be checked without a lock")
 
 // checkHostClock finds a clock that is far behind: TLS and logins would fail in the box.
 func (b *Box) checkHostClock(context.Context) Check {
 	now := time.Now()
 	info, err := os.Stat(LockPath(b.Config))
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && b.Lock != nil: // a restore takes the lock from the backup
+		return pass(now.Format(time.RFC3339))
+	case err != nil:
 		return unknown(errNoLock, "")
 	}
 	if behind := info.ModTime().Sub(now); behind > 24*time.Hour {
@@ -167,7 +170,7 @@ func (b *Box) checkInstanceFree(ctx context.Context) Check {
 	case errors.Is(err, limactl.ErrNotFound):
 		return pass(name + " is free")
 	case errors.Is(err, limactl.ErrNotInstalled):
-		return fail("limactl is not installed", "install Lima: see README, \"Lima\"")
+		return fail("limactl is not installed", installLima(""))
 	case err != nil:
 		return unknown(err, cmp.Or(fault.HintOf(err), b.Lima.CommandLine("list")))
 	}
@@ -208,7 +211,7 @@ func (b *Box) checkMachine(context.Context) Check {
 	return resources{runtime.NumCPU(), freeMemory()}.enough(b.actual(), b.Config.Path)
 }
 
-// resources are the CPUs and the free memory of a machine; memory is in bytes, 0 if unknown.
+// resources are the number of CPUs and the free memory of a machine. Memory is in bytes, 0 if unknown.
 type resources struct {
 	cpus   int
 	memory int64
@@ -229,80 +232,3 @@ func (have resources) enough(want store.Machine, file string) Check {
 	}
 	return pass(fmt.Sprintf("%d CPUs, %s free", have.cpus, size(have.memory)))
 }
-
-// checkSpace adds up the missing downloads, the image once more (Lima copies it) and room for the guest to install
-// into; the disks of the VM grow as they fill.
-func (b *Box) checkSpace(context.Context) Check {
-	if b.Lock == nil {
-		return unknown(errNoLock, "")
-	}
-	all := append(imageArtifacts(b.Lock), softwareArtifacts(b.Lock)...)
-	need := sum(all)
-	if _, err := os.Stat(b.Home.Artifacts()); err == nil { // a check must not create it
-		cache, err := b.openCache()
-		if err != nil {
-			return failed(err)
-		}
-		_, need = cache.Missing(all)
-	}
-	need += b.Lock.Image.Disk.Size + 3*sum(softwareArtifacts(b.Lock)) + 1<<30
-	free, err := freeSpace(b.Dir)
-	if err != nil {
-		return unknown(err, "")
-	}
-	if free < need {
-		return fail(fmt.Sprintf("%s has %s free, a box needs %s", b.Dir, size(free), size(need)),
-			"make room, or set HERMES_BOX_HOME to a directory on a larger disk")
-	}
-	return pass(size(free) + " free")
-}
-
-// checkRoomToGrow is checkSpace for an existing box: its disks grow on this machine as they fill, and without room a
-// write in the box fails.
-func (b *Box) checkRoomToGrow(context.Context) Check {
-	free, err := freeSpace(b.Dir)
-	if err != nil {
-		return unknown(err, "")
-	}
-	return roomToGrow(b.Dir, free)
-}
-
-func roomToGrow(dir string, free int64) Check {
-	evidence, repair := fmt.Sprintf("%s has %s free", dir, size(free)), "make room: df -h "+shellescape.Quote(dir)
-	switch {
-	case free < 1<<30:
-		return fail(evidence+": the disks of the box cannot grow", repair)
-	case free < 5<<30:
-		return warn(evidence, repair)
-	}
-	return pass(size(free) + " free")
-}
-
-// freeSpace returns how many bytes this user can write where dir is, or will be.
-func freeSpace(dir string) (int64, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(existing(dir), &fs); err != nil {
-		return 0, err
-	}
-	return int64(fs.Bavail) * int64(fs.Bsize), nil
-}
-
-// existing returns dir, or the nearest directory above it that exists.
-func existing(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-func sum(all []lock.Artifact) (bytes int64) {
-	for _, a := range all {
-		bytes += a.Size
-	}
-	return bytes
-}
-
-// size formats a number of bytes: "340 MiB".
-func size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }

@@ -1,10 +1,12 @@
 package ops
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"hermes-box/ops/config"
+	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
 )
 
@@ -26,7 +28,7 @@ func TestASmallMachineIsAWarning(t *testing.T) {
 			t.Errorf("%+v: %+v", c.have, got)
 		}
 	}
-	// The real check of this machine: no machine has so many CPUs.
+	// Check the real machine against a config that no machine satisfies.
 	b := &Box{Config: &config.Config{Path: "/c.yaml", VM: config.VM{CPUs: 1 << 20, Memory: 1 << 60}}}
 	if c := b.checkMachine(t.Context()); c.Verdict != Warn || !strings.Contains(c.Evidence, "CPUs") || !strings.Contains(c.Evidence, "are free") {
 		t.Errorf("%+v", c)
@@ -50,4 +52,27 @@ func TestAFullDiskFails(t *testing.T) {
 		}
 	}
 	t.Error("doctor does not check the disk")
+}
+
+// roomFor returns an error for a backup that does not fit on the disk.
+func TestRoomFor(t *testing.T) {
+	b := &Box{Host: &Host{Dir: filepath.Join(t.TempDir(), "home")}}
+	if err := b.roomFor(1 << 60); fault.CodeOf(err) != fault.PreflightFailed || fault.HintOf(err) == "" {
+		t.Errorf("an exbibyte: %v", err)
+	}
+	free, err := freeSpace(b.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.roomFor(max(free/2-1<<30, 0)); err != nil && free > 3<<30 {
+		t.Errorf("half of it: %v", err)
+	}
+}
+
+func TestInstallLima(t *testing.T) {
+	for version, want := range map[string]string{"": `install Lima: see README, "Lima"`, "2.1.3": `install Lima 2.1.3: see README, "Lima"`} {
+		if got := installLima(version); got != want {
+			t.Errorf("%q: %s", version, got)
+		}
+	}
 }

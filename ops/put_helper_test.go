@@ -13,7 +13,7 @@ import (
 )
 
 // Two programs can replace the helper at the same time: each stores its own bytes, complete, and leaves no temporary
-// file. With one temporary name for both, the slower one would fail or store the other's bytes.
+// file. If both used the same temporary name, the slower one would fail or store the bytes of the other.
 func TestTwoProgramsPutTheHelper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "libexec")
 	helper := filepath.Join(dir, "helper")
@@ -42,7 +42,7 @@ func TestTwoProgramsPutTheHelper(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); len(files()) == 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the first has not begun")
+			t.Fatal("the first program has not begun to write")
 		}
 	}
 	quick, all := put(second)
@@ -51,21 +51,21 @@ func TestTwoProgramsPutTheHelper(t *testing.T) {
 	}
 	all.Close()
 	if err := quick.Wait(); err != nil {
-		t.Errorf("the second: %v", err)
+		t.Errorf("the second program: %v", err)
 	}
 	if got, err := os.ReadFile(helper); string(got) != second {
-		t.Errorf("after the second: %q, %v", got, err)
+		t.Errorf("helper after the second program: %q, %v", got, err)
 	}
 	if _, err := io.WriteString(in, first[8:]); err != nil {
 		t.Error(err)
 	}
 	in.Close()
 	if err := slow.Wait(); err != nil {
-		t.Errorf("the first: %v", err)
+		t.Errorf("the first program: %v", err)
 	}
 	got, err := os.ReadFile(helper)
 	if info, _ := os.Stat(helper); err != nil || string(got) != first || info.Mode() != 0o755 {
-		t.Errorf("after the first: %q, %v, %v", got, info, err)
+		t.Errorf("helper after the first program: %q, %v, %v", got, info, err)
 	}
 	if left := files(); len(left) != 1 {
 		t.Errorf("temporary files are left: %q", left)

@@ -22,7 +22,7 @@ var ReviewedTools = []string{"execute", "resume"}
 // ExecutorSetup is the result of SetupExecutor.
 type ExecutorSetup struct {
 	Already bool     `json:"already"` // Hermes already had the token; nothing was changed
-	Tools   []string `json:"tools"`   // that Hermes found at Executor
+	Tools   []string `json:"tools"`   // the tools of Executor that Hermes found
 }
 
 // SetupExecutor gives Hermes the token of Executor. The token is first tried on the forwarded port, where Executor must
@@ -71,7 +71,7 @@ const toolsBound = time.Minute
 func ExecutorTools(ctx context.Context, url, token string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsBound)
 	defer cancel()
-	bearer := &bearer{token: token, transport: &http.Transport{}} // without a proxy, since it is on loopback
+	bearer := &bearer{token: token, transport: &http.Transport{}} // without a proxy, since the endpoint is on loopback
 	defer bearer.transport.CloseIdleConnections()
 	names, err := listTools(ctx, &mcp.StreamableClientTransport{
 		Endpoint: url,
@@ -79,15 +79,16 @@ func ExecutorTools(ctx context.Context, url, token string) ([]string, error) {
 			return http.ErrUseLastResponse // the token is only for this address
 		}},
 		MaxRetries: -1,
-		// Executor answers the standing GET only when it has something to send, and Connect would wait for that.
+		// Executor answers the standing GET request only when it has an event to send, and Connect would wait for
+		// that.
 		DisableStandaloneSSE: true,
 	})
 	switch {
 	case err == nil:
 		return names, nil
 	case bearer.refused.Load():
-		return nil, fault.New(fault.PreflightFailed, "executor does not accept this token").Hint("%s shows the right one", ShowToken)
-	case strings.Contains(err.Error(), token): // an answer may repeat what was sent
+		return nil, fault.New(fault.PreflightFailed, "executor does not accept this token").Hint("to see the right one: %s", ShowToken)
+	case strings.Contains(err.Error(), token): // the error may quote an answer that repeats the token
 		err = errors.New("the answer repeats the token")
 	}
 	return nil, fault.New(fault.HealthFailed, "the MCP endpoint %s: %w", url, err).Hint("hermes-box logs executor")

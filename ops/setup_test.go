@@ -77,12 +77,12 @@ func TestExecutorToolsRefuses(t *testing.T) {
 		code             fault.Code
 	}{
 		"wrong token": {endpoint(t, ReviewedTools...), "fedcba9876543210", "executor does not accept this token", fault.PreflightFailed},
-		"nobody":      {gone.URL + "/mcp", goodToken, "connection refused", fault.HealthFailed},
+		"no server":   {gone.URL + "/mcp", goodToken, "connection refused", fault.HealthFailed},
 		"no MCP":      {serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }), goodToken, "the MCP endpoint", fault.HealthFailed},
-		"an echo": {serve(t, func(w http.ResponseWriter, r *http.Request) {
+		"the answer repeats the token": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, r.Header.Get("Authorization"), http.StatusTeapot)
 		}), goodToken, "the MCP endpoint", fault.HealthFailed},
-		"sent on": {serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, thief, http.StatusTemporaryRedirect) }), goodToken,
+		"a redirect": {serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, thief, http.StatusTemporaryRedirect) }), goodToken,
 			"the MCP endpoint", fault.HealthFailed},
 	} {
 		got, err := ExecutorTools(t.Context(), c.url, c.token)
@@ -115,7 +115,7 @@ func TestExecutorToolsSilence(t *testing.T) {
 	}
 }
 
-func TestSetupExecutorTakesNoOtherText(t *testing.T) {
+func TestSetupExecutorRefusesInvalidTokens(t *testing.T) {
 	for _, text := range []string{"", "a b", "a\nb", "a\x00", "ü", "\"a\"", strings.Repeat("a", 5000), "=a"} {
 		_, err := new(Box).SetupExecutor(t.Context(), text, nil)
 		if fault.CodeOf(err) != fault.InvalidInput {

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -19,13 +18,13 @@ type SignIn struct {
 	ID      string   `json:"id"`
 	Title   string   `json:"title"`
 	Why     string   `json:"why"`
-	Ask     string   `json:"ask,omitempty"`     // command that shows the token that is asked for
+	Ask     string   `json:"ask,omitempty"`     // command that shows the token to enter
 	Command []string `json:"command,omitempty"` // to run on a terminal in the box; see SignInCommand
 	URL     string   `json:"url,omitempty"`     // to open in a browser of this machine
 	Setup   string   `json:"setup,omitempty"`   // argument of hermes-box setup
 	Type    string   `json:"type"`              // command on this machine that does it
 	Done    bool     `json:"done"`
-	Detail  string   `json:"detail,omitempty"` // how that was found, or what is missing
+	Detail  string   `json:"detail,omitempty"` // how Done was found out, or what is missing
 }
 
 // signIn is a row of the table. probe finds its state in the answer of the box.
@@ -39,7 +38,7 @@ type signIn struct {
 	probe          func(inside map[string]protocol.SignIn) (done bool, detail string)
 }
 
-// signIns are the steps, in the order in which they make sense.
+// signIns are the steps, in the recommended order.
 var signIns = []signIn{
 	{
 		id: "claude", title: "Claude Code", command: []string{"claude", "auth", "login"}, probe: inside(protocol.SignInClaude),
@@ -65,12 +64,12 @@ var signIns = []signIn{
 // ShowToken is the command that shows the token of Executor. This program never prints the token itself.
 const ShowToken = "hermes-box exec -- sudo cat " + protocol.DataDir + "/secrets/executor-token.env"
 
-// inside is the probe of a step whose state is in the answer of the box.
+// inside returns a probe for a step whose state is in the answer of the box under that name.
 func inside(name string) func(map[string]protocol.SignIn) (bool, string) {
 	return func(answer map[string]protocol.SignIn) (bool, string) {
 		s, ok := answer[name]
 		if !ok {
-			return false, "the box does not say"
+			return false, "the box did not report it"
 		}
 		return s.Done, s.Detail
 	}
@@ -84,8 +83,8 @@ func SignInIDs() (ids []string) {
 	return ids
 }
 
-// SignIns asks a running box which steps are done: one round trip, in which the box asks the agents. Nothing is
-// remembered. Nothing is changed, except that the helper of another version of this program is replaced.
+// SignIns asks a running box which steps are done; the box asks the agents. The answer is not stored. Nothing is changed,
+// except that the helper of another version of this program is replaced.
 func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
 	if err := b.reachable(ctx); err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (b *Box) SignIns(ctx context.Context) ([]SignIn, error) {
 	return steps, nil
 }
 
-// commandLine is the command that does a step without the walkthrough.
+// commandLine returns the command that does a step without the walkthrough.
 func (s signIn) commandLine() string {
 	switch {
 	case s.portal != "":
@@ -136,7 +135,7 @@ func TypeSignIn(id string) string {
 	return ""
 }
 
-// SignIn asks for one step.
+// SignIn returns the state of one step.
 func (b *Box) SignIn(ctx context.Context, id string) (SignIn, error) {
 	if err := KnownSignIn(id); err != nil {
 		return SignIn{}, err
@@ -157,8 +156,8 @@ func KnownSignIn(id string) error {
 	return nil
 }
 
-// SignInCommand returns the command that runs the program of a step with a Command in the box, on this terminal. It is
-// not started: the caller sets Stdin, Stdout and Stderr. It is refused while the clock of the box is wrong.
+// SignInCommand returns a command that runs s.Command in the box, on this terminal. It is not started: the caller sets
+// Stdin, Stdout and Stderr. While the clock of the box is wrong, SignInCommand returns an error.
 func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.reachable(ctx); err != nil {
 		return nil, err
@@ -166,7 +165,7 @@ func (b *Box) SignInCommand(ctx context.Context, s SignIn) (*exec.Cmd, error) {
 	if err := b.checkSkew(ctx); err != nil {
 		return nil, err
 	}
-	c, err := b.Lima.Attach(ctx, b.Record.Instance, terminfo(ctx, os.Getenv("TERM")), s.Command...)
+	c, err := b.Lima.Attach(ctx, b.Record.Instance, thisTerminal(ctx), s.Command...)
 	return c, b.unreached(ctx, err)
 }
 
@@ -178,7 +177,7 @@ func (b *Box) SignInEnded(ctx context.Context, s SignIn, sink Sink) error {
 		return nil
 	}
 	return b.change(ctx, "login", false, sink, func(context.Context) (Plan, error) {
-		return Plan{Steps: []Step{{ID: "hermes", Title: "have hermes take up its setup", Do: func(ctx context.Context, p *Progress) error {
+		return Plan{Steps: []Step{{ID: "hermes", Title: "make hermes read its new setup", Do: func(ctx context.Context, p *Progress) error {
 			return b.askUpgrading(ctx, protocol.VerbTakeUpHermes, nil, &protocol.TakenUp{}, relay(p))
 		}}}}, nil
 	})

@@ -13,13 +13,20 @@ import (
 
 // Run is the outcome of start, stop and restart.
 type Run struct {
-	Already bool             `json:"already"` // nothing was to be done
+	Already bool             `json:"already"` // there was nothing to do
 	Drift   []Drifted        `json:"drift,omitempty"`
 	Status  *protocol.Status `json:"status,omitempty"`
 }
 
-// start boots the box and starts what is applied to it. It installs nothing and reports drift. A box that runs and is
-// healthy is not changed.
+const (
+	// forceHint is the hint for a box that cannot be asked: a stop without --force, and so a restart, needs its answer.
+	forceHint = "hermes-box stop --force; then hermes-box start"
+	// restartHint is the hint for a box that may answer.
+	restartHint = "hermes-box restart; if it does not answer: " + forceHint
+)
+
+// start boots the box and starts its services. It installs nothing and reports drift. A box that runs and is healthy
+// is not changed.
 func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "start", false, sink, func(ctx context.Context) (Plan, error) {
@@ -30,10 +37,10 @@ func (b *Box) start(ctx context.Context, sink Sink) (*Run, error) {
 		switch {
 		case in.State == limactl.Degraded && !in.Dead:
 			return Plan{}, fault.New(fault.PreflightFailed, "box %q is degraded: %s", b.Name(), in.Cause).
-				Hint("hermes-box restart, or hermes-box stop --force if it does not answer; then hermes-box start")
+				Hint(restartHint)
 		case in.State == limactl.Running:
 			begun := time.Now()
-			if s, err := b.guestStatus(ctx); err == nil && sound(s) {
+			if s, err := b.guestStatus(ctx); err == nil && allHealthy(s) {
 				if dead := deadForwards(b.judgePorts(ctx, b.askPorts(ctx)(portLimit(time.Since(begun))), s, false)); dead != "" {
 					return Plan{}, fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart")
 				}
@@ -66,18 +73,18 @@ func (b *Box) vm(ctx context.Context) (limactl.Instance, error) {
 	return in, err
 }
 
-// reportDrift completes the result of an operation after which the box runs.
+// reportDrift adds the drift to the result of an operation after which the box runs.
 func (b *Box) reportDrift(result *Run) {
 	drift := b.drift(result.Status)
 	result.Drift = append(changes(append(drift.Platform, drift.Components...)), b.machineDrift()...)
-	result.Status.Lock = "" // Drift says what matters of it
+	result.Status.Lock = "" // Drift has the differences
 }
 
-// startSteps boot the VM where it does not run, and start the services.
+// startSteps returns the steps that boot the VM, unless it runs, and start the services.
 func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 	var steps []Step
-	if in.Dead { // its VM has ended, but its host agent still holds the ports
-		steps = append(steps, Step{ID: "clear", Title: "clear what the dead VM has left", Do: func(ctx context.Context, _ *Progress) error {
+	if in.Dead { // the VM has ended, but its host agent still holds the ports
+		steps = append(steps, Step{ID: "clear", Title: "remove the files that the dead VM left", Do: func(ctx context.Context, _ *Progress) error {
 			return b.Lima.Kill(ctx, b.Record.Instance)
 		}})
 	}
@@ -92,7 +99,7 @@ func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 	}
 	return append(steps,
 		Step{ID: "services", Title: "start the services", Do: func(ctx context.Context, p *Progress) error {
-			// The helper belongs to this program, not to the installed software.
+			// A start may replace the helper, which belongs to this program and not to the installed software.
 			return b.askUpgrading(ctx, protocol.VerbStart, nil, nil, relay(p))
 		}},
 		Step{ID: "verify", Title: "check the box", Do: func(ctx context.Context, p *Progress) (err error) {
@@ -103,8 +110,8 @@ func (b *Box) startSteps(in limactl.Instance, result *Run) []Step {
 		}})
 }
 
-// bootStep boots the VM. Only a VM that is still booting is stopped again by its undo: one that came up stays up,
-// whatever its services do, so that it can be looked into.
+// bootStep returns the step that boots the VM. Its undo stops only a VM that is still booting. A VM that is up stays
+// up even if its services fail, so that the user can examine it.
 func (b *Box) bootStep(in limactl.Instance) Step {
 	up := in.State != limactl.Stopped && !in.Dead
 	return Step{ID: "boot", Title: "boot the VM",
@@ -122,7 +129,7 @@ func (b *Box) bootStep(in limactl.Instance) Step {
 		Undo: func(ctx context.Context) error { return b.Lima.Kill(ctx, b.Record.Instance) },
 		Stays: func() string {
 			if up {
-				return "the VM stays up; hermes-box stop stops it"
+				return "the VM stays up; to stop it: hermes-box stop"
 			}
 			return ""
 		}}
@@ -141,8 +148,8 @@ func (b *Box) releaseDisk(ctx context.Context, p *Progress) error {
 	return nil
 }
 
-// stop stops the services, syncs the data disk and stops the VM. A stopped box is not changed. With force the guest is
-// not asked and the VM is killed: for a box that no longer answers.
+// stop stops the services, syncs the data disk and stops the VM. A stopped box is not changed. With force it kills the
+// VM without a call into the guest, for a box that no longer answers.
 func (b *Box) stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "stop", force, sink, func(ctx context.Context) (Plan, error) {
@@ -165,7 +172,7 @@ func (b *Box) stop(ctx context.Context, force bool, sink Sink) (*Run, error) {
 	return result, nil
 }
 
-// restart stops the box and starts it again, as one operation. One that is stopped is started.
+// restart stops the box and starts it again, as one operation. If the box is stopped already, restart only starts it.
 func (b *Box) restart(ctx context.Context, sink Sink) (*Run, error) {
 	result := &Run{}
 	err := b.change(ctx, "restart", false, sink, func(ctx context.Context) (Plan, error) {
@@ -196,10 +203,10 @@ const (
 	stepStop    = "stop"
 )
 
-// stopSteps stop a VM that is not stopped. With force the guest is not asked.
+// stopSteps returns the steps that stop a VM. With force they make no call into the guest.
 func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 	var steps []Step
-	if !force { // a degraded box is asked as well: its data may still be in memory
+	if !force { // even for a degraded box, whose data may still be in memory
 		reached := true
 		steps = append(steps, Step{ID: stepQuiesce, Title: "stop the services and sync the data disk",
 			Do: func(ctx context.Context, p *Progress) error {
@@ -208,8 +215,8 @@ func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 				err := b.askUpgrading(ctx, protocol.VerbQuiesce, nil, &protocol.Quiesced{}, relay(p))
 				reached = !notReached(err)
 				if err != nil && !errors.Is(err, context.Canceled) {
-					return fault.New(fault.ExternalFailed, "the box could not be quiesced: %w", err).
-						Hint("hermes-box stop --force stops it without asking it")
+					return fault.New(fault.ExternalFailed, "the services were not stopped, or the data disk was not synced: %w", err).
+						Hint("to stop it without asking it: hermes-box stop --force")
 				}
 				return err
 			},
@@ -229,7 +236,7 @@ func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 		},
 		Stays: func() string {
 			if stopped {
-				return "the box is stopped; hermes-box start starts it"
+				return "the box is stopped; to start it: hermes-box start"
 			}
 			return ""
 		}})

@@ -8,6 +8,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/ops/keys"
 )
 
 // Status is the state of a box, as it is now or as it was last seen.
@@ -15,32 +16,36 @@ type Status struct {
 	Box        string            `json:"box"`
 	State      string            `json:"state"` // absent stopped starting running stopping degraded
 	Cause      string            `json:"cause,omitempty"`
-	Live       bool              `json:"live"` // Guest is of now; else it is the last known
+	Repair     string            `json:"repair,omitempty"` // of Cause, if a command repairs it
+	Live       bool              `json:"live"`             // Guest is current; otherwise it is the last known
 	Seen       *time.Time        `json:"seen,omitempty"`
-	Guest      *protocol.Status  `json:"guest,omitempty"` // without its lock and its components: Components tells of both
+	Guest      *protocol.Status  `json:"guest,omitempty"` // Status leaves out its lock and components
 	Components []ComponentStatus `json:"components,omitempty"`
 	Platform   []Drifted         `json:"platform_drift,omitempty"`
 	LockError  string            `json:"lock_error,omitempty"`
 	Ports      protocol.Ports    `json:"ports"`
-	Forwards   []Port            `json:"forwards,omitempty"`           // how each port stands on this machine, just asked
-	Skew       float64           `json:"clock_skew_seconds,omitempty"` // of the box's clock, positive where it is ahead
+	Forwards   []Port            `json:"forwards,omitempty"`           // the ports on this machine, just checked
+	Skew       float64           `json:"clock_skew_seconds,omitempty"` // of the box's clock, positive if it is ahead
 	Busy       string            `json:"busy,omitempty"`               // "create is under way", "destroy was cut off"
-	Underway   *Underway         `json:"underway,omitempty"`           // the same, with all there is to tell
+	Underway   *Underway         `json:"underway,omitempty"`           // the operation that Busy names
+	Schedule   *BackupSchedule   `json:"backup_schedule,omitempty"`    // nil: no timer makes backups, and none should
+	Kept       *KeptBackup       `json:"newest_backup,omitempty"`      // of a box that does not exist: its newest good backup
+	Key        *Advised          `json:"key_problem,omitempty"`        // what is wrong with the key of the backups; no keyring is asked
 }
 
-// ComponentStatus puts desired, applied and running side by side.
+// ComponentStatus is the desired and the applied version of a component, and its state.
 type ComponentStatus struct {
 	Name    string `json:"name"`
 	Desired string `json:"desired,omitempty"`
 	Applied string `json:"applied,omitempty"`
-	// Previous is the release before the applied one, where it is kept.
+	// Previous is the release before the applied one, if it is kept.
 	Previous string `json:"previous,omitempty"`
-	State    string `json:"state"`           // healthy setup-required starting stopped failed, unknown where it was not asked
+	State    string `json:"state"`           // healthy setup-required starting stopped failed; unknown: not asked
 	Drift    string `json:"drift,omitempty"` // how it differs from the lock, whatever its state; empty if it does not
 	Detail   string `json:"detail,omitempty"`
 	Service  string `json:"service,omitempty"`
 	Since    int64  `json:"since,omitempty"` // seconds the service has been up
-	Last     string `json:"last,omitempty"`  // the last state that the box told: now, or when it was last seen
+	Last     string `json:"last,omitempty"`  // the last state that the box reported, now or earlier
 }
 
 // Drifted is one difference between what the lock says and what is applied.
@@ -51,19 +56,30 @@ type Drifted struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// seen is the last status of a box that answered, as the host keeps it.
+// seen is the last status that a box has answered, as the host stores it.
 type seen struct {
 	At     time.Time       `json:"at"`
-	Box    time.Time       `json:"box"` // when the box was created: another box of that name has another
+	Box    time.Time       `json:"box"` // when the box was created, to recognize a later box of the same name
 	Status protocol.Status `json:"status"`
 }
 
-// Status looks at the box: the VM's state and one ssh round trip into it. It takes no lock and changes nothing. A box
-// that is off, or that does not answer, is shown as it was last seen.
+// Status returns the state of the box: of its VM and, with one ssh round trip, of its guest. It takes no lock, and
+// changes nothing but the stored last answer of the guest. A box that is off, or that does not answer, is shown as it
+// was last seen.
 func (b *Box) Status(ctx context.Context) (*Status, error) {
 	st := b.recorded()
-	if b.Record == nil || !b.Record.Ready {
+	if b.Record == nil && b.RecordErr == nil {
+		kept, err := b.kept()
+		if st.Kept = kept; err != nil && st.Cause == "" {
+			st.Cause = "its backups are not known: " + err.Error()
+		}
+	}
+	if !b.made() {
 		return st, nil
+	}
+	key, err := keys.Read(b.Home, b.Name())
+	if err := b.keyProblem(ctx, key, err, false); err != nil {
+		st.Key = advised(err)
 	}
 	begun := time.Now()
 	ports := b.askPorts(ctx)
@@ -103,7 +119,7 @@ func brief(guest *protocol.Status) *protocol.Status {
 	return &b
 }
 
-// remember saves a status, to show it while the box is off. It ignores errors.
+// remember stores a status, to be shown while the box is off. It ignores errors.
 func (b *Box) remember(s *protocol.Status) {
 	if s != nil {
 		_ = b.Home.SaveSeen(b.Name(), seen{time.Now().UTC(), b.Record.Created, *s})

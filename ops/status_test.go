@@ -76,8 +76,8 @@ func TestDriftDoesNotHideTheState(t *testing.T) {
 	}
 }
 
-// The last known state is never shown as the current one: components of a stopped box are stopped, others that were not
-// asked are unknown.
+// The last known state is never shown as the current one. Components of a stopped box are stopped; others that were
+// not asked are unknown.
 func TestComponentsThatWereNotAsked(t *testing.T) {
 	for state, want := range map[limactl.State]string{limactl.Stopped: protocol.Stopped, limactl.Degraded: NotAsked, limactl.Starting: NotAsked, limactl.Running: NotAsked} {
 		b := &Box{Config: &config.Config{}, Lock: fixture(t)}
@@ -91,22 +91,22 @@ func TestComponentsThatWereNotAsked(t *testing.T) {
 	}
 }
 
-// If the guest answers, the box is running, whatever Lima reported at boot. Lima's report is shown only if a port does
-// not lead into the box.
+// If the guest answers with healthy components, the box is running, whatever Lima says. What Lima reported at boot is
+// not shown as a cause.
 func TestTheGuestDecides(t *testing.T) {
 	b := &Box{Config: &config.Config{}, Record: &store.Record{Disk: "main-data"}}
 	guest := guestOf(t, nil)
 	for name, c := range map[string]struct {
-		s     sight
+		s     observation
 		state limactl.State
 		cause string
 	}{
-		"Lima is content":        {s: sight{vm: limactl.Instance{State: limactl.Running, Notes: []string{"no guest agent"}}, guest: guest}, state: limactl.Running},
-		"Lima calls it degraded": {s: sight{vm: limactl.Instance{State: limactl.Degraded, Cause: "its host agent has died"}, guest: guest}, state: limactl.Running, cause: "host agent"},
-		"limactl hangs":          {s: sight{vmErr: context.DeadlineExceeded, guest: guest}, state: limactl.Running},
-		"neither answers":        {s: sight{vm: limactl.Instance{State: limactl.Running}, guestErr: errors.New("refused")}, state: limactl.Degraded, cause: "does not answer"},
-		"a component fails":      {s: sight{vm: limactl.Instance{State: limactl.Running}, guest: guestOf(t, map[string]string{"codex": protocol.FailedState})}, state: limactl.Degraded},
-		"it is off":              {s: sight{vm: limactl.Instance{State: limactl.Stopped}, guestErr: errors.New("refused")}, state: limactl.Stopped},
+		"Lima says running":      {s: observation{vm: limactl.Instance{State: limactl.Running, Notes: []string{"no guest agent"}}, guest: guest}, state: limactl.Running},
+		"Lima calls it degraded": {s: observation{vm: limactl.Instance{State: limactl.Degraded, Cause: "its host agent has died"}, guest: guest}, state: limactl.Running, cause: "host agent"},
+		"limactl hangs":          {s: observation{vmErr: context.DeadlineExceeded, guest: guest}, state: limactl.Running},
+		"no answer":              {s: observation{vm: limactl.Instance{State: limactl.Running}, guestErr: errors.New("refused")}, state: limactl.Degraded, cause: "does not answer"},
+		"a component fails":      {s: observation{vm: limactl.Instance{State: limactl.Running}, guest: guestOf(t, map[string]string{"codex": protocol.FailedState})}, state: limactl.Degraded},
+		"the VM is off":          {s: observation{vm: limactl.Instance{State: limactl.Stopped}, guestErr: errors.New("refused")}, state: limactl.Stopped},
 	} {
 		st := &Status{}
 		b.settleState(st, c.s)

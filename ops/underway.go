@@ -17,12 +17,12 @@ type Underway struct {
 	Running   bool      `json:"running"` // false: it was cut off
 	PID       int       `json:"pid,omitempty"`
 	Started   time.Time `json:"started"`
-	Step      string    `json:"step,omitempty"`   // the last one that has begun, as far as it is known
-	Resume    string    `json:"resume,omitempty"` // of one that was cut off: the operation that finishes or undoes it
-	Repair    string    `json:"repair"`           // what to do, or to type
+	Step      string    `json:"step,omitempty"`   // the last step that has begun, if it is known
+	Resume    string    `json:"resume,omitempty"` // if it was cut off: the operation that finishes or undoes it
+	Repair    string    `json:"repair"`           // advice or a command
 }
 
-// String is for people: "create is under way since 17:03:12 (pid 812), at vm".
+// String returns a text for people: "create is under way since 17:03:12 (pid 812), at vm".
 func (u *Underway) String() string {
 	at := ""
 	if u.Step != "" {
@@ -50,7 +50,7 @@ func (u *Underway) Unfinished() bool {
 
 // underway finds the operation that changes the box now, or that was cut off; nil if there is none.
 func (b *Box) underway() (*Underway, error) {
-	by := b.Home.Holder(b.Name()) // before the journal: an operation takes the lock first, and gives it back last
+	by := b.Home.Holder(b.Name()) // read before the journal: an operation takes the lock first and releases it last
 	if by != nil {
 		u := &Underway{Operation: by.Command, Running: true, PID: by.PID, Started: by.Started, Repair: "wait for it to end"}
 		if u.Operation == "" {
@@ -72,11 +72,14 @@ func (b *Box) underway() (*Underway, error) {
 		return nil, nil // the next operation removes its journal
 	default:
 		u.Resume, u.Repair = o.resume, o.repair
+		if o.repairOf != nil {
+			u.Repair = o.repairOf(b)
+		}
 	}
 	return u, nil
 }
 
-// during is the state to show of a box that does not run well while u changes it; empty if u is none.
+// during returns the state to show instead of degraded while u changes the box; empty if u is nil or was cut off.
 func (u *Underway) during() limactl.State {
 	if u == nil || !u.Running {
 		return ""
@@ -100,7 +103,7 @@ func (b *Box) stepBegun(by *store.Holder) (step string) {
 	return step
 }
 
-// showUnderway sets the operation of a status.
+// showUnderway sets Underway and Busy of a status.
 func (b *Box) showUnderway(st *Status) error {
 	u, err := b.underway()
 	switch st.Underway = u; {

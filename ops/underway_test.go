@@ -6,8 +6,7 @@ import (
 	"hermes-box/limactl"
 )
 
-// While a restart stops the box, the box is shown as stopping, and as starting only after that. It was shown as starting
-// from the first step on.
+// While a restart stops the box, the state is "stopping", and after that "starting".
 func TestRestartIsShownAsStoppingThenStarting(t *testing.T) {
 	vm := limactl.Instance{Name: "main", State: limactl.Running}
 	steps := map[string]limactl.State{"ports": limactl.Starting, "boot": limactl.Starting, "verify": limactl.Starting}

@@ -46,7 +46,8 @@ func (b *Box) emulated() bool { return vmType() == "qemu" && b.Lima.Acceleration
 // bootBound is the longest that a boot may take; emulated CPUs need minutes.
 const bootBound = 20 * time.Minute
 
-// startVM boots the VM and reports what Lima says meanwhile. The VM is up when the guest answers, whatever Lima says.
+// startVM boots the VM and reports what Lima logs meanwhile. The VM is up when the guest answers, whatever Lima
+// reports.
 func (b *Box) startVM(ctx context.Context, p *Progress) error {
 	err := b.Lima.Start(ctx, b.Record.Instance, bootBound, func(e limactl.BootEvent) {
 		if e.Line != "" {
@@ -72,8 +73,8 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 // settleBound is the longest that services may take to become healthy after a start.
 const settleBound = 10 * time.Minute
 
-// settle waits until status would call the box running, and returns the guest's status. It fails at once for what
-// cannot become healthy: a VM that has died, or a service that systemd has given up on.
+// settle waits until status would report the box as running, and returns the guest's status. It fails at once if
+// waiting is useless: the VM has died, or systemd has given up on a service.
 func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
@@ -82,7 +83,7 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 	for {
 		waiting := "not all components are known yet"
 		status, err := b.guestStatus(ctx)
-		if err != nil { // one question may fail: a loaded guest is slow to answer
+		if err != nil { // one status may fail: a loaded guest is slow to answer
 			if dead := b.dead(ctx); dead != nil {
 				return nil, dead
 			}
@@ -102,10 +103,10 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 					waiting = fmt.Sprintf("%s: %s, %s", c.Name, c.State, c.Detail)
 				}
 			}
-			if err := hopeless(status); err != nil {
+			if err := cannotSettle(status); err != nil {
 				return nil, err
 			}
-			if sound(status) {
+			if allHealthy(status) {
 				b.remember(status)
 				return status, nil
 			}
@@ -116,14 +117,14 @@ func (b *Box) settle(ctx context.Context, p *Progress) (*protocol.Status, error)
 				return nil, ctx.Err()
 			}
 			return nil, fault.New(fault.HealthFailed, "%s", waiting).
-				Hint("hermes-box logs shows why; hermes-box doctor checks everything")
+				Hint("to see why: hermes-box logs; to check everything: hermes-box doctor")
 		case <-time.After(2 * time.Second):
 		}
 	}
 }
 
-// hopeless returns an error if the guest cannot become healthy by waiting; otherwise nil.
-func hopeless(status *protocol.Status) error {
+// cannotSettle returns an error if the guest will not become healthy, however long settle waits; otherwise nil.
+func cannotSettle(status *protocol.Status) error {
 	switch {
 	case status.DataProblem != "":
 		return fault.New(fault.HealthFailed, "the data disk: %s", status.DataProblem).Hint("hermes-box doctor")
@@ -132,7 +133,7 @@ func hopeless(status *protocol.Status) error {
 	}
 	for _, c := range status.Components {
 		if c.GivenUp {
-			err := fault.New(fault.HealthFailed, "%s: %s, %s", c.Name, c.State, c.Detail).Hint("%s shows more", logOf(c))
+			err := fault.New(fault.HealthFailed, "%s: %s, %s", c.Name, c.State, c.Detail).Hint("to see more: %s", logOf(c))
 			if c.Log != "" {
 				err.Detail("output", c.Log)
 			}
@@ -142,8 +143,8 @@ func hopeless(status *protocol.Status) error {
 	return nil
 }
 
-// dead returns an error if the VM of the box or its host agent has ended; nil while both run, and if limactl cannot
-// tell.
+// dead returns an error if the VM of the box or its host agent has ended. It returns nil while both run, and if
+// limactl fails.
 func (b *Box) dead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limaBound)
 	defer cancel()
@@ -159,10 +160,10 @@ func (b *Box) dead(ctx context.Context) error {
 		return nil
 	}
 	return fault.New(fault.HealthFailed, "the VM of box %q has died: %s", b.Name(), in.Cause).
-		Hint("hermes-box logs boot shows its last words")
+		Hint("to see its last output: hermes-box logs boot")
 }
 
-// guestStatus asks the guest for its status: one ssh round trip.
+// guestStatus asks the guest for its status: one round trip.
 func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 	var s protocol.Status
 	if err := b.ask(ctx, protocol.VerbStatus, nil, &s, nil); err != nil {
@@ -174,8 +175,8 @@ func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 // forwardBound is the longest that the port forwards of a healthy box may take to work.
 const forwardBound = time.Minute
 
-// forwarded waits until the ports of this machine lead into the box, as status judges it. Lima only logs it when it
-// cannot forward a port.
+// forwarded waits until the ports of this machine lead into the box, as status judges it. If Lima cannot forward a
+// port, it only writes that to its log.
 func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
 	ctx, cancel := context.WithTimeout(ctx, forwardBound)
 	defer cancel()
@@ -190,19 +191,23 @@ func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
 				return fault.New(fault.HealthFailed, "%s", p.Problem()).Hint("%s", p.Repair())
 			}
 		}
+		if err := b.dead(ctx); err != nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
-			return fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart; hermes-box doctor checks everything")
+			return fault.New(fault.HealthFailed, "box %q runs, but %s", b.Name(), dead).Hint("hermes-box restart; to check everything: hermes-box doctor")
 		case <-time.After(time.Second):
 		}
 	}
 }
 
-// answers returns nil if an HTTP server answers, with any status.
+// answers returns nil if an HTTP server answers, with any status. It sends OPTIONS, which costs the server less than a
+// page.
 func answers(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodOptions, url, nil)
 	if err != nil {
 		return err
 	}

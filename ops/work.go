@@ -9,14 +9,14 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// Exec runs one command in the box as agent, in /workspace. Arguments arrive exactly as given. A status other than 0 is a
-// *ssh.ExitError.
+// Exec runs one command in the box as agent, in /workspace. Its arguments arrive exactly as given. A status other than
+// 0 is a *ssh.ExitError.
 func (b *Box) Exec(ctx context.Context, e ssh.Exec) error {
 	if err := b.reachable(ctx); err != nil {
 		return err
 	}
 	if e.Dir == "" {
-		e.Dir = "/workspace"
+		e.Dir = protocol.Workspace
 	}
 	return b.unreached(ctx, b.Lima.Exec(ctx, b.Record.Instance, e))
 }
@@ -31,7 +31,7 @@ func (b *Box) Open(ctx context.Context, service string) (string, error) {
 		return "", err
 	}
 	_, err = b.portOf(ctx, service, func() *protocol.Status {
-		guest, _ := b.guestStatus(ctx) // where it does not answer, it is unknown
+		guest, _ := b.guestStatus(ctx) // nil if it does not answer
 		return guest
 	})
 	return url, err
@@ -45,6 +45,6 @@ func (b *Box) URL(service string) (string, error) {
 	case "dashboard":
 		return fmt.Sprintf("http://127.0.0.1:%d/", b.Ports().Dashboard), nil
 	}
-	return "", fault.New(fault.InvalidInput, "nothing called %q can be opened", service).
+	return "", fault.New(fault.InvalidInput, "there is no page %q to open", service).
 		Hint("hermes-box open executor, or hermes-box open dashboard")
 }

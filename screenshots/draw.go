@@ -23,7 +23,7 @@ const (
 	cellHeight = 34
 	baseline   = 26 // from the top of a cell
 	padding    = 24
-	shades     = 16 // shades of the edges of glyphs; few, so that a palette is enough for a picture
+	shades     = 16 // levels of antialiasing: few enough that the colours of a picture fit into a palette
 )
 
 // typeface draws the glyphs. A glyph that the font lacks is an error.
@@ -54,7 +54,7 @@ func parseFace(data []byte) (font.Face, error) {
 	return opentype.NewFace(f, &opentype.FaceOptions{Size: fontSize, DPI: 72, Hinting: font.HintingFull})
 }
 
-// picture draws the cells of a screen like a terminal.
+// picture draws the cells of a screen as a terminal does.
 func (f *typeface) picture(rows [][]uv.Cell, t terminal) (image.Image, error) {
 	w, h := 0, len(rows)
 	for _, row := range rows {
@@ -117,7 +117,7 @@ func fill(img *image.RGBA, r image.Rectangle, c color.RGBA) {
 	draw.Draw(img, r, image.NewUniform(c), image.Point{}, draw.Src)
 }
 
-// slim returns the same picture with a palette, if it has no more than 256 colours.
+// slim returns img with a palette, or img itself if it has more than 256 colours.
 func slim(img *image.RGBA) image.Image {
 	index := map[color.RGBA]uint8{}
 	var palette color.Palette
@@ -138,7 +138,6 @@ func slim(img *image.RGBA) image.Image {
 	return out
 }
 
-// save writes a picture.
 func save(path string, img image.Image) error {
 	out, err := os.Create(path)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Command screenshots makes the pictures of the README: it runs the real program with its demo in a terminal emulator,
-// types keys, waits for what they show, and draws the screen cell by cell.
+// types keys, waits for their effect, and draws the screen cell by cell.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	program := flag.String("program", "./hermes-box", "the program to take pictures of")
 	fonts := flag.String("fonts", "/usr/share/fonts/truetype/dejavu", "directory with DejaVuSansMono.ttf and its bold face")
 	out := flag.String("out", "screenshots", "directory for the pictures")
-	only := flag.String("only", "", "write no other pictures than those whose names begin so")
+	only := flag.String("only", "", "write only the pictures whose names begin with this")
 	flag.Parse()
 	if err := run(*program, *fonts, *out, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "screenshots:", err)
@@ -38,8 +38,9 @@ func run(program, fonts, out, only string) (err error) {
 	if program, err = filepath.Abs(program); err != nil {
 		return err
 	}
-	// The name is fixed, since it is on the screen and the ports are derived from it.
-	dir := filepath.Join(os.TempDir(), "hermes-box-screenshots")
+	// The name is fixed, since it is on the screen and the ports are derived from it. It is that of the default directory,
+	// so that no command on the screen has to name it.
+	dir := filepath.Join(os.TempDir(), "hermes-box-demo")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("%w\nhint: another run is at work, or one was killed: HERMES_BOX_DEMO_DIR=%[2]s hermes-box --demo destroy --force; rm -r %[2]s", err, dir)
 	}
@@ -98,21 +99,20 @@ func (s *studio) end() error {
 	return os.RemoveAll(s.dir)
 }
 
-// cmd returns a command of the program on the demo.
+// cmd returns the command hermes-box --demo with these arguments.
 func (s *studio) cmd(args ...string) *exec.Cmd {
 	c := exec.Command(s.program, append([]string{"--demo"}, args...)...)
-	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+s.dir, "HERMES_BOX_DEMO_FAULTS=", "HERMES_BOX_DEMO_PACE=0")
+	c.Env = append(os.Environ(), "HERMES_BOX_DEMO_DIR="+s.dir, "XDG_CACHE_HOME="+filepath.Dir(s.dir), "HERMES_BOX_DEMO_FAULTS=", "HERMES_BOX_DEMO_PACE=0")
 	return c
 }
 
-// must runs a verb.
 func (s *studio) must(args ...string) {
 	if out, err := s.cmd(args...).CombinedOutput(); err != nil {
 		s.Fatalf("%s: %w: %s", strings.Join(args, " "), err, out)
 	}
 }
 
-// open starts the dashboard on a terminal of that size, with additional environment variables.
+// open starts the dashboard in a terminal of w by h cells, with env added to its environment.
 func (s *studio) open(w, h int, env ...string) *ttytest.Terminal {
 	return ttytest.Start(s, s.cmd(), w, h, append(env, "COLORTERM=truecolor")...)
 }
@@ -136,5 +136,5 @@ func (s *studio) shoot(name string, d *ttytest.Terminal, t terminal) {
 // patience is the longest time that the program may take to end.
 const patience = 10 * time.Second
 
-// rest waits until the dashboard accepts keys again after something has opened by itself.
+// rest waits until the dashboard accepts keys again after a view has opened by itself.
 func rest() { time.Sleep(450 * time.Millisecond) }

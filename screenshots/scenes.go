@@ -12,8 +12,9 @@ import (
 
 // play creates a box, uses it, and takes a picture of each view.
 func (s *studio) play() {
-	// A failed create, and the first view.
 	d := s.open(80, 24, "HERMES_BOX_DEMO_FAULTS=health-fails", "HERMES_BOX_DEMO_PACE=0.2")
+	d.Shows("create the box")
+	d.Type("\r")
 	d.Shows("create failed")
 	s.shoot("failed-create", d, dark)
 	d.Type("\x03")
@@ -33,6 +34,8 @@ func (s *studio) play() {
 	}
 
 	d = s.open(80, 24, "HERMES_BOX_DEMO_PACE=1")
+	d.Shows("create the box")
+	d.Type("\r")
 	d.Shows("▸ install")
 	s.shoot("creating", d, dark)
 	d.Resize(120, 40)
@@ -75,6 +78,21 @@ func (s *studio) play() {
 	s.shoot("sign-in-step", d, dark)
 	leave(d, "Run it here")
 	d.Shows("0 of 6 done")
+	d.Type("\x1b")
+	d.Shows("enter details")
+	s.must("exec", "--", "sh", "-c", "mkdir -p api && head -c 24M /dev/urandom >api/data.db && seq 200000 >api/log.txt")
+	s.must("backup")
+	s.must("exec", "--", "sh", "-c", "seq 300000 >api/log.txt")
+	s.must("backup", "before-update")
+	d.Type("b")
+	d.Shows("has a verified backup")
+	s.shoot("backup", d, dark)
+	rest()
+	d.Type("\r")
+	d.Shows("enter details")
+	d.Type("B")
+	d.Shows("before-update", "✓ verified")
+	s.shoot("backups", d, dark)
 	d.Type("\x1b")
 	d.Shows("enter details")
 	d.Type("X")
@@ -123,7 +141,7 @@ func (s *studio) play() {
 	d.Ends(patience)
 }
 
-// relock changes some components of the lock to the other release that the demo has.
+// relock replaces components of the lock by those of demo-2.lock.
 func (s *studio) relock(names ...string) {
 	path := filepath.Join(s.dir, lock.FileName)
 	have, err := lock.Load(path)
@@ -139,7 +157,8 @@ func (s *studio) relock(names ...string) {
 	}
 }
 
-// leave presses escape and waits until a text is gone, since escape and the next key in one write would be another key.
+// leave presses escape and waits until a text is gone. Without the wait, the program could read escape and the next key
+// as one key.
 func leave(d *ttytest.Terminal, text string) {
 	d.Type("\x1b")
 	d.Hides(text)

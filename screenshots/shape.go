@@ -15,8 +15,8 @@ var arms = map[rune]string{
 	'╭': "rd", '╮': "ld", '╰': "ru", '╯': "lu",
 }
 
-// shape returns the rectangles of a glyph that must meet its neighbours, which terminals draw without the font; nil for
-// any other.
+// shape returns the rectangles of a line or a block, which terminals draw without the font, so that it joins its
+// neighbours. It returns nil for any other glyph.
 func shape(r rune) []image.Rectangle {
 	const w, h, left, top = cellWidth, cellHeight, (cellWidth - pen) / 2, (cellHeight - pen) / 2
 	switch {

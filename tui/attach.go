@@ -13,7 +13,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// attachBound is the longest time that preparing a session may take.
+// attachBound is the timeout for preparing a session.
 const attachBound = 30 * time.Second
 
 type (
@@ -24,14 +24,15 @@ type (
 	}
 	detachMsg struct {
 		err    error
-		used   bool // the user worked in the session and left it
+		used   bool // see handover
 		output string
 	}
 )
 
-// attach asks the box for the command of a session. Its message then hands the terminal over.
+// attach asks the box for the command of a session. attached then runs the command on the terminal.
 func (m *model) attach() tea.Cmd {
-	// The command outlives the question, so one context serves both; only the question has a bound.
+	// One context serves both the request to the box and the command, which runs longer. Only the request has a
+	// timeout.
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	m.attaching = func() { cancel(errGivenUp) }
 	m.note = m.attachNote()
@@ -80,7 +81,7 @@ func (m *model) detached(msg detachMsg) tea.Cmd {
 	} else if errors.As(err, &exit) {
 		m.note = fmt.Sprintf("the session ended with status %d", exit.ExitCode())
 	}
-	return tea.Batch(m.pollNow(), tea.RequestWindowSize)
+	return m.pollNow()
 }
 
 // whyNotAttach returns why attach is refused now, and what to do about it; empty if it is not.
@@ -97,12 +98,13 @@ func whyNotAttach(m *model) string {
 	case st.State == "starting":
 		return "the box is booting: wait a moment"
 	case st.State == "absent":
-		return "its VM is gone: d shows what is left"
+		return "the VM of the box is gone: d shows what is left"
 	}
 	return ""
 }
 
-// copy copies a text to the clipboard of the terminal, by OSC 52, and shows it too: not every terminal allows that.
+// copy copies a text to the clipboard of the terminal, by OSC 52. It also shows the text, since not every terminal
+// allows that.
 func (m *model) copy(text string) tea.Cmd {
 	m.note = "copied (if the terminal allows): " + text
 	return tea.SetClipboard(text)

@@ -5,23 +5,48 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"time"
+
+	"filippo.io/age"
 
 	"hermes-box/limactl"
 	"hermes-box/ops"
+	"hermes-box/ops/backup"
 	"hermes-box/ops/config"
 	"hermes-box/ops/fault"
+	"hermes-box/ops/keys"
 	"hermes-box/ops/lock"
 )
 
-// Box is the box that the dashboard shows and changes. All methods but Known may take long and end with their context.
-// They may be called at the same time.
+// Box is the box that the dashboard shows and changes. All methods but Known may take long. Those with a context return
+// when it ends. All may be called at the same time.
 type Box interface {
 	// Known reads the host's files. It starts no process and does not wait.
 	Known() Known
 	Status(ctx context.Context) (*ops.Status, error)
-	// Do runs an operation by its name.
-	Do(ctx context.Context, operation string, force bool, sink ops.Sink) error
-	// Doctor runs the checks and calls a function with each. Without a box it runs the checks of create.
+	// Do runs an operation by its name, and returns its result as ops.Box.Do does.
+	Do(ctx context.Context, operation string, force bool, sink ops.Sink) (any, error)
+	// VerifyBackup reads a whole backup. It calls progress with the number of bytes read so far.
+	VerifyBackup(ctx context.Context, id string, progress func(done int64)) (*backup.Report, error)
+	// DeleteBackup deletes a backup, but never the only good one.
+	DeleteBackup(ctx context.Context, id string, sink ops.Sink) error
+	// ExportBackup writes a backup into a new file of this machine, encrypted for the recipients of the backups.
+	ExportBackup(ctx context.Context, id, path string, sink ops.Sink) (*ops.BackupExported, error)
+	// GetFile copies a file or a directory out of a backup into a directory of this machine.
+	GetFile(ctx context.Context, id, path, dir string, sink ops.Sink) (*ops.BackupGot, error)
+	// Drill restores a backup as a trial, into a throw-away box or into a directory of this machine, compares the result
+	// with the backup, and removes it again.
+	Drill(ctx context.Context, id string, intoBox bool, sink ops.Sink) (*ops.Drill, error)
+	// Drills returns the report of the last drill of each backup, by its ID.
+	Drills() (map[string]*ops.Drill, error)
+	// ShowBackup lists the files of a backup.
+	ShowBackup(ctx context.Context, id string) (*ops.BackupShown, error)
+	// NeedsPassphrase reports whether a passphrase opens an exported file; otherwise an identity does.
+	NeedsPassphrase(file string) (bool, error)
+	// Restore makes the box from a listed backup or from an exported file. There must be no box.
+	Restore(ctx context.Context, from RestoreFrom, sink ops.Sink) (*ops.Restored, error)
+	// Doctor runs the checks. It calls each when a check begins, with the verdict ops.Looking, and again with the result.
+	// Without a box it runs the checks of create.
 	Doctor(ctx context.Context, each func(ops.Check)) error
 	Logs(ctx context.Context, source string, lines int, follow bool, out io.Writer) error
 	// Open returns the address of a service of a running box: executor or dashboard.
@@ -30,9 +55,16 @@ type Box interface {
 	Attach(ctx context.Context) (*exec.Cmd, error)
 }
 
+// RestoreFrom is a backup to make a box from. Without an identity and a passphrase, the identity of the box opens it.
+type RestoreFrom struct {
+	Backup     string // ID of a listed backup, or path of an exported one
+	Identity   string // path of a file with an age identity that opens the backup; may be empty
+	Passphrase string // opens an exported backup; may be empty
+}
+
 // Known holds what the host's files say about the box.
 type Known struct {
-	Err    error // the config cannot be read: the rest is empty
+	Err    error // the config or the record of the box cannot be read: the rest is empty
 	Name   string
 	Config string // path of hermes-box.yaml
 	Exists bool   // the host has a record of the box
@@ -41,6 +73,10 @@ type Known struct {
 	// Machine describes the VM that create makes: "4 CPUs, 8GiB of memory, ...".
 	Machine string
 	Status  *ops.Status
+	Created time.Time // when the box was made; zero if there is none
+
+	Backups    []backup.Envelope // of the name of the box, newest first, whether or not there is a box
+	BackupsErr error             // they cannot be listed
 }
 
 // On returns the box that a config describes, on a host; locate finds the config. Every call reads everything again, so
@@ -65,11 +101,16 @@ func (o onHost) Known() Known {
 	if err != nil {
 		return Known{Err: err}
 	}
-	return Known{
+	k := Known{
 		Name: b.Name(), Config: b.Config.Path, Lock: b.Lock,
 		Exists: b.Record != nil, Ready: b.Record != nil && b.Record.Ready,
 		Machine: machine(b.Config.VM), Status: b.Known(),
 	}
+	if b.Record != nil {
+		k.Created = b.Record.Created
+	}
+	k.Backups, k.BackupsErr = b.Backups()
+	return k
 }
 
 func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
@@ -77,15 +118,111 @@ func (o onHost) Status(ctx context.Context) (*ops.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Status(limactl.Unlogged(ctx)) // the command log would hold little else
+	return b.Status(limactl.Unlogged(ctx)) // otherwise these calls would fill the command log
 }
 
-func (o onHost) Do(ctx context.Context, operation string, force bool, sink ops.Sink) error {
+func (o onHost) Do(ctx context.Context, operation string, force bool, sink ops.Sink) (any, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.Do(ctx, operation, force, sink)
+}
+
+func (o onHost) VerifyBackup(ctx context.Context, id string, progress func(done int64)) (*backup.Report, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.VerifyBackup(ctx, id, func(e ops.Event) {
+		if e.Kind == ops.Bytes {
+			progress(e.Done)
+		}
+	})
+}
+
+func (o onHost) DeleteBackup(ctx context.Context, id string, sink ops.Sink) error {
+	b, err := o.open()
+	if err != nil {
+		return err
+	}
+	_, err = b.DeleteBackup(ctx, id, false, sink)
+	return err
+}
+
+func (o onHost) ExportBackup(ctx context.Context, id, path string, sink ops.Sink) (*ops.BackupExported, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.ExportBackup(ctx, id, path, "", sink)
+}
+
+func (o onHost) GetFile(ctx context.Context, id, path, dir string, sink ops.Sink) (*ops.BackupGot, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.GetFiles(ctx, id, []string{path}, dir, sink)
+}
+
+func (o onHost) Drill(ctx context.Context, id string, intoBox bool, sink ops.Sink) (*ops.Drill, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	if intoBox {
+		return b.DrillBox(ctx, id, sink)
+	}
+	return b.DrillFiles(ctx, id, sink)
+}
+
+func (o onHost) Drills() (map[string]*ops.Drill, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.Drills()
+}
+
+func (o onHost) ShowBackup(ctx context.Context, id string) (*ops.BackupShown, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return b.ShowBackup(ctx, id)
+}
+
+func (o onHost) NeedsPassphrase(file string) (bool, error) {
 	b, err := o.open()
 	if err == nil {
-		_, err = b.Do(ctx, operation, force, sink)
+		_, err = b.IsExported(file)
 	}
-	return err
+	if err != nil {
+		return false, err
+	}
+	return ops.NeedsPassphrase(file)
+}
+
+func (o onHost) Restore(ctx context.Context, from RestoreFrom, sink ops.Sink) (*ops.Restored, error) {
+	b, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	how := ops.RestoreFrom{Backup: from.Backup}
+	switch {
+	case from.Passphrase != "":
+		with, err := age.NewScryptIdentity(from.Passphrase)
+		if err != nil {
+			return nil, err
+		}
+		how.Identities = []age.Identity{with}
+	case from.Identity != "":
+		if how.Identities, err = keys.ReadIdentities(from.Identity); err != nil {
+			return nil, err
+		}
+	}
+	return b.Restore(ctx, how, sink)
 }
 
 func (o onHost) Doctor(ctx context.Context, each func(ops.Check)) error {
@@ -122,7 +259,6 @@ func (o onHost) Attach(ctx context.Context) (*exec.Cmd, error) {
 	return b.Attach(ctx)
 }
 
-// machine describes a VM.
 func machine(v config.VM) string {
 	return fmt.Sprintf("%d CPUs, %s of memory, a root disk of up to %s and a data disk of up to %s",
 		v.CPUs, config.FormatSize(v.Memory), config.FormatSize(v.RootDisk), config.FormatSize(v.DataDisk))

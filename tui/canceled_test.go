@@ -60,7 +60,7 @@ func TestNothingRunsAfterAFailure(t *testing.T) {
 	}
 }
 
-// r tries a failed operation again, and not one that is still running.
+// r tries a failed operation again. It has no effect on one that is still running.
 func TestTryAgain(t *testing.T) {
 	f := noBox()
 	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
@@ -85,8 +85,7 @@ func TestChecksAfterAFailureElsewhere(t *testing.T) {
 	end := held(f)
 	f.checks = lackingHost()
 	m := testModel(f, 80, 24)
-	m.create = true
-	m.Init()
+	m.pressID("create")
 	press(m, "esc")
 	end <- errors.New("no room is left")
 	settle(t, m)
@@ -154,7 +153,7 @@ func TestDoctorSelectsFirstWarning(t *testing.T) {
 	}
 }
 
-// A login is suggested for a component that has also drifted.
+// A login is suggested even for a component that has drifted.
 func TestNextSuggestsLoginOfDrifted(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {

@@ -1,18 +1,22 @@
 package tui
 
 import (
+	"hermes-box/internal/age"
 	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
 
-// causes returns the lines above the panels that say what is wrong.
+// causes returns lines that say what is wrong, for display above the panels.
 func (s *state) causes(p page, w int) (out []string) {
 	st := s.status()
 	add := func(text string) {
-		for i, line := range widget.Wrap(p.typed(widget.Clean(text)), w-2) {
-			if i == 2 {
-				break
-			}
+		const most = 2 // lines of a cause
+		lines := widget.Wrap(p.typed(widget.Clean(text)), w-2)
+		if len(lines) > most {
+			lines = lines[:most]
+			lines[most-1] += " …"
+		}
+		for i, line := range lines {
 			mark := "  "
 			if i == 0 {
 				mark = p.Warn.Render("! ")
@@ -34,13 +38,19 @@ func (s *state) causes(p page, w int) (out []string) {
 	} else if u := s.cutOff(); u != nil && s.own == nil {
 		add(u.String())
 	}
-	if st.Cause == "" { // a cause mentions the ports too
+	if st.Cause == "" { // a cause already covers the ports
 		for _, port := range st.PortProblems() {
 			add(port.Problem())
 		}
 	}
 	if skew := s.skew(); skew != "" {
 		add("the clock of the box is " + skew + " this machine's: doctor (d) has the repair")
+	}
+	if key := st.Key; key != nil && s.hasBox() {
+		add("no backup can be made or opened; doctor (d) has the repair: " + key.Warning)
+	}
+	if problem := s.scheduleProblem(); problem != "" {
+		add(problem)
 	}
 	if st.Guest != nil && st.Live {
 		if killed := ops.OutOfMemory(st.Guest); killed != "" {
@@ -51,7 +61,7 @@ func (s *state) causes(p page, w int) (out []string) {
 		add(st.LockError)
 	}
 	if waited := p.now.Sub(s.asked); s.asking && waited > 2*pollOften {
-		add("no answer from the box for " + widget.Age(waited) + "; this is what was known before")
+		add("no answer from the box for " + age.Format(waited) + "; this is what was known before")
 	}
 	return out
 }

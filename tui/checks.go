@@ -63,7 +63,7 @@ func (c *checks) take(w *worker, b batch[ops.Check]) tea.Cmd {
 		return func() tea.Msg { return f.next(w.ctx) }
 	}
 	c.end()
-	if i := worst(c.all); c.list.At == 0 && i > 0 { // keep a selection that the user has made
+	if i := worst(c.all); c.list.At == 0 && i > 0 { // but keep a selection of the user
 		c.list.Move(i, len(c.all))
 	}
 	return nil
@@ -107,7 +107,8 @@ func (c *checks) count(v ops.Verdict) (n int) {
 // bad reports whether a check failed or could not be made.
 func (c *checks) bad() bool { return c.count(ops.Fail)+c.count(ops.Unknown) > 0 }
 
-// worst returns the index of the first check that failed or is unknown, else of the first that warns, else -1.
+// worst returns the index of the first check that failed or is unknown or, if there is none, of the first warning; -1
+// if all passed.
 func worst(all []ops.Check) int {
 	i := slices.IndexFunc(all, func(c ops.Check) bool { return c.Verdict == ops.Fail || c.Verdict == ops.Unknown })
 	if i >= 0 {
@@ -152,7 +153,7 @@ func repairLines(p page, repair string, w int) (out []string) {
 	return out
 }
 
-// titles draws the names of the checks that passed, in lines of w cells. It breaks no name.
+// titles draws the names of the checks that passed, in lines of w cells. It does not break lines within a name.
 func (c *checks) titles(p page, w int) (lines []string) {
 	text := ""
 	for _, check := range c.all {

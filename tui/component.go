@@ -8,12 +8,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/age"
 	"hermes-box/limactl"
 	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
 
-// probes says how the health of each component is found out.
+// probes describes how the health of each component is checked.
 var probes = map[string]string{
 	"node":     "node --version",
 	"uv":       "uv --version",
@@ -31,7 +32,7 @@ func hasDrifted(c ops.ComponentStatus) bool {
 // lastState returns the last state of a component that the box reported, whether or not the component has drifted.
 func lastState(c ops.ComponentStatus) string { return or(c.Last, c.State) }
 
-// driftReason returns in words why a component has drifted; empty where the versions say it.
+// driftReason describes why a component has drifted; empty if the versions show it.
 func driftReason(c ops.ComponentStatus) string {
 	if strings.Contains(c.Drift, " ") {
 		return c.Drift
@@ -39,7 +40,8 @@ func driftReason(c ops.ComponentStatus) string {
 	return ""
 }
 
-// versions returns the applied version, and if the component has drifted the locked one.
+// versions returns the applied version or, if nothing is applied, the locked one. An arrow marks drift, and the locked
+// version follows the arrow if it differs.
 func versions(c ops.ComponentStatus) string {
 	switch {
 	case c.Applied == "":
@@ -58,12 +60,12 @@ func remark(c ops.ComponentStatus) string {
 		return widget.Clean(c.Detail)
 	}
 	if c.Service == "active" && c.Since > 0 {
-		return "up " + widget.Age(time.Duration(c.Since)*time.Second)
+		return "up " + age.Format(time.Duration(c.Since)*time.Second)
 	}
 	return ""
 }
 
-// product returns the name of a component for a sentence.
+// product returns the product name of a component, for use in a sentence.
 func product(name string) string {
 	switch name {
 	case "claude", "codex", "hermes", "executor":
@@ -72,7 +74,7 @@ func product(name string) string {
 	return name
 }
 
-// drawComponent draws the state of a component, and beside it whether it has drifted.
+// drawComponent draws the state of a component, dimmed if it is not current.
 func drawComponent(p page, s *state, c ops.ComponentStatus) string {
 	sg, dim := s.componentSign(c)
 	if dim {
@@ -116,7 +118,7 @@ func aboutComponent(p page, s *state, c ops.ComponentStatus, w int, digest func(
 				running += ", service " + c.Service
 			}
 			if c.Since > 0 {
-				running += ", up " + widget.Age(time.Duration(c.Since)*time.Second)
+				running += ", up " + age.Format(time.Duration(c.Since)*time.Second)
 			}
 		}
 		fact("running", running)
@@ -136,7 +138,7 @@ func aboutComponent(p page, s *state, c ops.ComponentStatus, w int, digest func(
 				continue
 			}
 			fact("artifact", text)
-			indent := max(0, min(11, w-ansi.StringWidth(sum))) // on one line, where it fits
+			indent := max(0, min(11, w-ansi.StringWidth(sum))) // on one line, if it fits
 			for _, line := range widget.Wrap(widget.Clean(sum), max(1, w-indent)) {
 				out = append(out, strings.Repeat(" ", indent)+line)
 			}
@@ -151,7 +153,7 @@ func aboutComponent(p page, s *state, c ops.ComponentStatus, w int, digest func(
 	return out
 }
 
-// cost returns how much an update of a component downloads.
+// cost describes the drift of a component: the locked version, the reason, and the size of the download for an update.
 func (s *state) cost(c ops.ComponentStatus) string {
 	text := "the lock says " + or(c.Desired, "none")
 	if why := driftReason(c); why != "" {
@@ -163,7 +165,7 @@ func (s *state) cost(c ops.ComponentStatus) string {
 	return text
 }
 
-// fromTo says which lines are shown, out of how many.
+// fromTo returns which lines are shown, and how many there are: "3 to 12 of 40".
 func fromTo(from, to, all int) string { return fmt.Sprintf("%d to %d of %d", min(from+1, to), to, all) }
 
 func or(s, other string) string {

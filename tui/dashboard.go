@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/age"
 	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
@@ -17,7 +18,8 @@ type dashboard struct {
 	list widget.List // of the components
 }
 
-// Sizes of the dashboard: the width of the panel of the box, and from which width on it is beside the components.
+// Sizes of the dashboard: the width of the panel of the box, and the smallest width at which that panel is beside the
+// components.
 const (
 	boxWidth  = 29
 	sideWidth = 76
@@ -30,7 +32,7 @@ type dashboardRoom struct {
 	keys   []string // what can be pressed, for a large terminal
 }
 
-// view draws exactly h lines of w cells.
+// view draws exactly h lines of at most w cells.
 func (d *dashboard) view(p page, s *state, r dashboardRoom, w, h int) []string {
 	all := s.components()
 	out := r.causes
@@ -54,7 +56,7 @@ func (d *dashboard) view(p page, s *state, r dashboardRoom, w, h int) []string {
 	}
 	if room := h - len(out); room >= 5 && framed && len(all) > 0 {
 		title, lines := d.preview(p, s, w-4)
-		low := max(len(lines), 9) + border // the same for most components, so that nothing jumps when the selection moves
+		low := max(len(lines), 9) + border // a minimum, so that the height seldom changes with the selection
 		if room < low+border+8 {
 			low = room
 		}
@@ -98,7 +100,7 @@ func (d *dashboard) rows(p page, s *state, w, h int) []string {
 		if remarkW > 0 {
 			text := remark(c)
 			if ansi.StringWidth(text) >= remarkW {
-				text = "" // too little room for it to be of use
+				text = "" // too little room for a useful text
 			}
 			line += p.Dim.Render(widget.Fit(text, remarkW))
 		}
@@ -118,7 +120,7 @@ func (d *dashboard) selected(s *state) (ops.ComponentStatus, bool) {
 
 func (m *model) selected() (ops.ComponentStatus, bool) { return m.dashboard.selected(&m.state) }
 
-// preview returns the beginning of the details of the selected component.
+// preview returns the details of the selected component, with short digests.
 func (d *dashboard) preview(p page, s *state, w int) (title string, lines []string) {
 	c, ok := d.selected(s)
 	if !ok {
@@ -143,8 +145,8 @@ func (d *dashboard) pick(s *state, causes, w, x, y int) {
 
 func boxTitle(p page, s *state) string {
 	title := p.Title.Render("box")
-	if age := s.stale(p.now); age > 0 && s.status().Guest != nil {
-		title += p.Dim.Render(" as seen " + widget.Age(age) + " ago")
+	if stale := s.stale(p.now); stale > 0 && s.status().Guest != nil {
+		title += p.Dim.Render(" as seen " + age.Format(stale) + " ago")
 	}
 	return title
 }
@@ -203,7 +205,7 @@ func clock(p page, s *state) string {
 	return "in step"
 }
 
-// ports lists the ports of this machine, each with a sign that says whether it leads into the box.
+// ports lists the ports of this machine, each with a sign that shows whether it leads into the box.
 func ports(p page, st *ops.Status) string {
 	mark := func(service string) string {
 		for _, port := range st.Forwards {
@@ -220,7 +222,7 @@ func ports(p page, st *ops.Status) string {
 	return fmt.Sprintf("%d%s %d%s", st.Ports.Executor, mark("executor"), st.Ports.Dashboard, mark("dashboard"))
 }
 
-// usageLine draws the panel of the box in one line.
+// usageLine draws the CPU, the memory and the disks of the box in one line.
 func usageLine(p page, s *state, w int) string {
 	st := s.status()
 	g := st.Guest
@@ -231,8 +233,8 @@ func usageLine(p page, s *state, w int) string {
 	if st.Live {
 		parts = append([]string{"cpu " + cpuLoad(g)}, parts...)
 	}
-	if age := s.stale(p.now); age > 0 {
-		parts = append([]string{"as seen " + widget.Age(age) + " ago"}, parts...)
+	if stale := s.stale(p.now); stale > 0 {
+		parts = append([]string{"as seen " + age.Format(stale) + " ago"}, parts...)
 		return widget.Fit(p.Dim.Render(strings.Join(parts, "   ")), w)
 	}
 	return widget.Fit(strings.Join(parts, "   "), w)

@@ -13,7 +13,7 @@ import (
 // details is the view of one component.
 type details struct{ scroll widget.Scroll }
 
-// openDetails shows the selected component, with the end of its log where it has one.
+// openDetails shows the selected component and, if it has a log, the end of it.
 func (m *model) openDetails() tea.Cmd {
 	m.show(onDetails)
 	m.details = details{}

@@ -3,6 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"hermes-box/ops/fault"
 	"hermes-box/tui/widget"
 )
 
@@ -10,7 +11,9 @@ import (
 type question struct {
 	widget.Dialog
 	yes            func(m *model) tea.Cmd
-	aboutOperation bool // it closes when the operation ends
+	aboutOperation bool         // it closes when the operation ends
+	waits          bool         // what was typed is being checked: only esc and ctrl+c work
+	grace          widget.Grace // keys are ignored for a moment after refuse has shown the question
 }
 
 // confirm returns a question that is answered with y or n.
@@ -18,9 +21,19 @@ func confirm(title, text string) *question {
 	return &question{Dialog: widget.Dialog{Title: title, Text: text, Yes: "yes", No: "no"}}
 }
 
-// answer gives a key to the question.
+// refuse shows a question again with the texts that were typed, and below them why they were refused.
+func (m *model) refuse(q *question, err error) {
+	q.Refuse(err.Error(), m.typed(fault.HintOf(err)))
+	q.waits, q.grace = false, widget.NewGrace(m.now())
+	m.dialog = q
+}
+
+// answer passes a key to the question.
 func (m *model) answer(k tea.KeyPressMsg) tea.Cmd {
 	q := m.dialog
+	if q.grace.Ignores(m.now()) || q.waits && k.String() != "esc" && k.String() != "ctrl+c" {
+		return nil
+	}
 	answer, cmd := q.Key(k)
 	switch answer {
 	case widget.Agreed:

@@ -26,7 +26,7 @@ func (d *doctor) view(p page, w, h int) []string {
 	c := &d.checks
 	title := p.Title.Render("doctor") + c.title(p)
 	about := d.about(p, w-4)
-	below := min(max(len(about)+2, 6), h/2) // the same for most checks, so that nothing jumps when the selection moves
+	below := min(max(len(about)+2, 6), h/2) // a minimum, so that the height seldom changes with the selection
 	top := h - below
 	from, to := c.list.Window(len(c.all), top-2)
 	if more := len(c.all) - to; more > 0 {
@@ -63,7 +63,6 @@ func (d *doctor) about(p page, w int) []string {
 
 func hasRepair(c ops.Check) bool { return c.Repair != "" && c.Verdict != ops.Pass }
 
-// copyRepair copies the repair of the selected check to the clipboard.
 func (m *model) copyRepair() tea.Cmd {
 	check, _ := m.doctor.checks.selected()
 	return m.copy(m.typed(check.Repair))

@@ -14,14 +14,12 @@ import (
 // drift is the view that compares the lock and the config with what is applied.
 type drift struct{ scroll widget.Scroll }
 
-// openDrift shows what has drifted.
 func (m *model) openDrift() tea.Cmd {
 	m.show(onDrift)
 	m.drift = drift{}
 	return nil
 }
 
-// driftRow is one difference.
 type driftRow struct{ name, versions, how string }
 
 func driftRows(s *state) (rows []driftRow) {
@@ -66,7 +64,7 @@ func (d *drift) view(p page, s *state, w, h int) []string {
 	case st.Guest == nil:
 		out = append(out, "The installed versions are not known: the box has not answered yet.")
 	case len(out) == 0:
-		out = append(out, p.Good.Render("✓ ")+"The box is as the lock and the config say.")
+		out = append(out, p.Good.Render("✓ ")+"The box matches the lock and the config.")
 	default:
 		out = append(out, "")
 		for _, line := range widget.Wrap("The box keeps running as it is: start installs nothing. An update replaces components and keeps the system; a "+
@@ -78,7 +76,8 @@ func (d *drift) view(p page, s *state, w, h int) []string {
 	return p.scrolled(&d.scroll, title, w, h, out)
 }
 
-// remedy returns what removes the drift of a component, and how much that downloads.
+// remedy returns what removes the drift of a component, with the size of its download. For a component that is not in
+// the lock, it returns the reason of the drift.
 func (s *state) remedy(c ops.ComponentStatus) string {
 	d := s.desired(c.Name)
 	if d == nil {
@@ -94,7 +93,7 @@ func downloadSize(all []lock.Artifact) (total int64) {
 	return total
 }
 
-// short cuts a digest to the part that people compare.
+// short shortens a digest to the part that people compare.
 func short(s string) string {
 	if kind, hex, ok := strings.Cut(s, ":"); ok && len(hex) > 12 {
 		return kind + ":" + hex[:12]

@@ -7,7 +7,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// That a component has drifted does not hide its state: the row shows both, also where only the digest has changed.
+// The row of a component that has drifted also shows its state, even if only the digest has changed.
 func TestDriftDoesNotHideTheState(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {

@@ -16,7 +16,6 @@ type failure struct {
 	grace  widget.Grace
 }
 
-// fail shows an error.
 func (m *model) fail(f *failure) {
 	f.grace = widget.NewGrace(m.now())
 	m.failure, m.lastFailure = f, f
@@ -29,7 +28,7 @@ func (m *model) showError() tea.Cmd {
 	return nil
 }
 
-// failureKey gives a key to the error on the screen.
+// failureKey handles a key while an error is shown.
 func (m *model) failureKey(name string) tea.Cmd {
 	f := m.failure
 	if f.grace.Ignores(m.now()) {
@@ -52,7 +51,7 @@ func (m *model) failureKey(name string) tea.Cmd {
 	return nil
 }
 
-// useful returns the text to copy: the hint, else the error.
+// useful returns the text to copy: the hint or, if there is none, the error.
 func (f *failure) useful() string { return or(fault.HintOf(f.err), f.err.Error()) }
 
 // view draws the inside of the overlay: w cells, at most h lines.

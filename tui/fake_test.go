@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -14,23 +15,28 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/ops"
+	"hermes-box/ops/backup"
 	"hermes-box/ops/lock"
 )
 
-// noon is the time in every test.
+// noon is the time at which every test begins.
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 func init() { time.Local = time.UTC }
 
-// fake is a Box for tests: it returns what its fields say, and records the calls.
+// fake is a Box for tests. It returns the values of its fields, and records the calls.
 type fake struct {
-	known  Known
-	status func(context.Context) (*ops.Status, error)
-	run    func(ctx context.Context, sink ops.Sink) error
-	checks []ops.Check
-	log    string
-	logErr error
-	attach func(context.Context) (*exec.Cmd, error)
+	known   Known
+	status  func(context.Context) (*ops.Status, error)
+	run     func(ctx context.Context, sink ops.Sink) error
+	checks  []ops.Check
+	log     string
+	logErr  error
+	showErr error
+	openErr error // of NeedsPassphrase
+	refuse  error // of exports, copies and restores, before they begin
+	drills  map[string]*ops.Drill
+	attach  func(context.Context) (*exec.Cmd, error)
 
 	mu    sync.Mutex
 	asked []string
@@ -58,15 +64,69 @@ func (f *fake) Status(ctx context.Context) (*ops.Status, error) {
 	return f.known.Status, nil
 }
 
-func (f *fake) Do(ctx context.Context, operation string, force bool, sink ops.Sink) error {
+func (f *fake) VerifyBackup(ctx context.Context, id string, progress func(int64)) (*backup.Report, error) {
+	f.note("verify:" + id)
+	progress(1 << 30)
+	if f.run != nil {
+		return nil, f.run(ctx, func(ops.Event) {})
+	}
+	return &backup.Report{ID: id}, nil
+}
+
+func (f *fake) DeleteBackup(_ context.Context, id string, _ ops.Sink) error {
+	f.note("delete:" + id)
+	return nil
+}
+
+func (f *fake) ExportBackup(_ context.Context, id, path string, _ ops.Sink) (*ops.BackupExported, error) {
+	f.note("export:" + id + ":" + path)
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
+	return &ops.BackupExported{ID: id, Path: path, Size: 1 << 30, Recipients: []string{"age1"}, OnlyKey: true}, nil
+}
+
+func (f *fake) GetFile(_ context.Context, id, path, dir string, _ ops.Sink) (*ops.BackupGot, error) {
+	f.note("get:" + id + ":" + path + ":" + dir)
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
+	return &ops.BackupGot{ID: id, Files: 3, Bytes: 4096}, nil
+}
+
+func (f *fake) Drill(_ context.Context, id string, intoBox bool, _ ops.Sink) (*ops.Drill, error) {
+	f.note(fmt.Sprintf("drill:%s:%v", id, intoBox))
+	return &ops.Drill{Backup: id, Entries: 3, Bytes: 4096, Report: "/srv/drills/report.json"}, nil
+}
+
+func (f *fake) Drills() (map[string]*ops.Drill, error) { return f.drills, nil }
+
+func (f *fake) ShowBackup(_ context.Context, id string) (*ops.BackupShown, error) {
+	f.note("show:" + id)
+	return &ops.BackupShown{ID: id, Files: someFiles()}, f.showErr
+}
+
+func (f *fake) NeedsPassphrase(file string) (bool, error) {
+	return strings.Contains(file, "locked"), f.openErr
+}
+
+func (f *fake) Restore(_ context.Context, from RestoreFrom, _ ops.Sink) (*ops.Restored, error) {
+	f.note("restore:" + from.Backup + ":" + from.Identity + from.Passphrase)
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
+	return &ops.Restored{Backup: from.Backup, Time: noon.Add(-time.Hour), Entries: 3, Bytes: 4096}, nil
+}
+
+func (f *fake) Do(ctx context.Context, operation string, force bool, sink ops.Sink) (any, error) {
 	if force {
 		operation = "force-" + operation
 	}
 	f.note(operation)
 	if f.run != nil {
-		return f.run(ctx, sink)
+		return nil, f.run(ctx, sink)
 	}
-	return nil
+	return nil, nil
 }
 
 func (f *fake) Doctor(ctx context.Context, each func(ops.Check)) error {
@@ -138,7 +198,8 @@ func runningStatus() *ops.Status {
 	return st
 }
 
-// off returns the status of the same box in that state, not live: it was last seen three hours ago.
+// off returns the status of a box in the given state. The box answered last three hours ago, with the answer of
+// runningStatus.
 func off(state string) *ops.Status {
 	st := runningStatus()
 	seen := noon.Add(-3 * time.Hour)
@@ -159,7 +220,7 @@ func withStatus(st *ops.Status) *fake {
 		Machine: "4 CPUs, 8GiB of memory, a root disk of up to 30GiB and a data disk of up to 50GiB", Status: st}}
 }
 
-// noBox returns a box that was not created yet, on a machine that has all it needs.
+// noBox returns a box that was not created yet, on a machine that meets all requirements.
 func noBox() *fake {
 	f := withStatus(&ops.Status{Box: "main", State: "absent", Ports: protocol.Ports{Executor: 4788, Dashboard: 9119}})
 	f.known.Exists, f.known.Ready = false, false
@@ -215,7 +276,7 @@ func press(m *model, keys ...string) tea.Cmd {
 	return last
 }
 
-// key returns the message of a key that is named as in the bindings.
+// key returns the message for a key, given its name in the bindings.
 func key(name string) tea.KeyPressMsg {
 	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
 		"left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd}
@@ -228,10 +289,10 @@ func key(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// sized returns the message that the terminal has another size.
+// sized returns the message that Bubble Tea sends when the size of the terminal has changed.
 func sized(w, h int) tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
 
-// on returns a dashboard of f, which has answered once, at 80x24.
+// on returns a dashboard of f at 80x24, after f has answered once.
 func on(f *fake) *model {
 	m := testModel(f, 80, 24)
 	drain(m, tea.Batch(m.readFiles(), m.ask()))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// feedPace is the shortest time between two batches of a feed: about thirty a second.
+// feedPace is the shortest time between two batches of a feed, for about thirty batches a second.
 const feedPace = 33 * time.Millisecond
 
 // feed carries items from a goroutine to Update, in batches, so that a flood of events does not delay keys. push never
@@ -15,15 +15,15 @@ type feed[T any] struct {
 	merge func(queued []T, next T) []T // nil: append
 
 	mu     sync.Mutex
-	direct func(T) // set when Update has ended
+	direct func(T) // gets the items in place of the queue; set by divert
 	queued []T
 	err    error
 	ended  bool
-	signal chan struct{} // holds one token while there is something new
+	signal chan struct{} // holds one token while items are queued
 	last   time.Time
 }
 
-// batch is one delivery of a feed. The one with ended is the last.
+// batch is one delivery of a feed. The last one has ended set.
 type batch[T any] struct {
 	from  *feed[T]
 	items []T
@@ -49,7 +49,7 @@ func (f *feed[T]) push(v T) {
 	f.wake()
 }
 
-// divert hands the queued items to a function, and from now on each item as it is pushed.
+// divert calls a function with the queued items, and from then on with each item as it is pushed.
 func (f *feed[T]) divert(to func(T)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func (f *feed[T]) wake() {
 	}
 }
 
-// next waits for new items. A tea.Cmd calls it, one at a time.
+// next waits for new items. It is called by a tea.Cmd; only one call may run at a time.
 func (f *feed[T]) next(ctx context.Context) batch[T] {
 	if wait := feedPace - time.Since(f.last); wait > 0 {
 		select {

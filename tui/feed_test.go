@@ -41,7 +41,7 @@ func TestFeedPaces(t *testing.T) {
 	}
 }
 
-// Of successive byte counts of a step only the newest is kept, and none is moved past the end of its step.
+// mergeEvents keeps only the newest of successive byte counts of a step, and moves none past the end of its step.
 func TestMergeEvents(t *testing.T) {
 	var q []ops.Event
 	for i := range 1000 {

@@ -13,15 +13,15 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// finder lists actions and runs the chosen one. As help it begins with the keys of this place. As palette it lists
-// every action, for those who do not know its key. Typing narrows both.
+// finder is a list of actions from which the user chooses one to run. Typing filters the list. Help and the palette are
+// both finders; the palette leaves out the keys that only move in a view.
 type finder struct {
 	palette bool
 	query   widget.Line
 	list    widget.List
 }
 
-// offer is a binding as the finder lists it.
+// offer is a binding in the list of the finder.
 type offer struct {
 	binding
 	why  string // why it is refused now; empty if it is not
@@ -33,7 +33,8 @@ func (m *model) openFinder(palette bool) tea.Cmd {
 	return nil
 }
 
-// offers returns all bindings in the order of the finder: those of this place, those that move in it, then the rest.
+// offers returns the bindings for the finder: those of this place, those that move in it, then those of other places. A
+// binding of another place is left out if it moves, or if a binding of this place has the same label.
 func (m *model) offers() []offer {
 	var here, moves, rest []offer
 	at := m.place()
@@ -56,14 +57,14 @@ func (m *model) offers() []offer {
 // whyElsewhere returns why a binding of another place is refused here; empty if it is not.
 func (m *model) whyElsewhere(b binding) string {
 	switch why := b.reason(m); {
-	case !m.hasBox() && b.in&onFirst == 0:
+	case !m.hasBox() && b.in&(onFirst|onBackups) == 0:
 		return "there is no box yet"
 	case why != "":
 		return why
-	case b.in&onDashboard != 0:
+	case b.in&(onDashboard|onBackups) != 0:
 		return "" // the palette goes there first
 	}
-	for at, name := range map[place]string{onLogs: "the logs", onDoctor: "doctor", onOperation: "an operation"} {
+	for at, name := range map[place]string{onLogs: "the logs", onDoctor: "doctor", onBackups: "the backups", onFiles: "the files of a backup", onOperation: "an operation"} {
 		if b.in == at {
 			return "only in " + name
 		}
@@ -80,10 +81,15 @@ func (m *model) finderKey(k tea.KeyPressMsg) tea.Cmd {
 	if chosen == nil {
 		return nil
 	}
-	if chosen.why == "" && !chosen.here && chosen.in&onDashboard != 0 {
+	var opened tea.Cmd
+	switch {
+	case chosen.why != "" || chosen.here:
+	case chosen.in&onDashboard != 0:
 		m.show(onDashboard)
+	case chosen.in&onBackups != 0:
+		opened = m.openBackups()
 	}
-	return m.press(chosen.binding)
+	return tea.Batch(opened, m.press(chosen.binding))
 }
 
 // found returns the offers that match the query, the best first.
@@ -108,7 +114,7 @@ func (f *finder) found(all []offer) []offer {
 // score returns how well an offer matches the query, or false if it does not.
 func (f *finder) score(o offer) (best int, ok bool) {
 	query := strings.ToLower(f.query.Text)
-	if at := strings.Index(strings.ToLower(o.effect), query); at >= 0 { // only the whole query: letters scattered over a sentence are no match
+	if at := strings.Index(strings.ToLower(o.effect), query); at >= 0 { // not fuzzy: almost any query would match a sentence
 		best, ok = -at, true
 	}
 	if strings.Contains(o.label, query) {
@@ -184,7 +190,7 @@ func (p page) keyLine(keys string, w int, b binding, why string) string {
 	return p.Key.Render(keys) + label + p.Dim.Render(b.effect)
 }
 
-// shownKeys returns the keys of a binding to show: the first, and the second where both are short.
+// shownKeys returns the keys of a binding to show: the first and, if both are short, the second.
 func shownKeys(b binding) string {
 	if len(b.keys) > 1 && len(b.keys[0])+len(b.keys[1]) <= 8 {
 		return shown(b.keys[0]) + " " + shown(b.keys[1])
@@ -236,11 +242,9 @@ func (f *finder) view(p page, offers []offer, w, h int) []string {
 	return append(out, widget.Wrap(widget.Clean(about), w)...)
 }
 
-// instead says what to do where this version has no such action, by the words that people search for.
+// instead holds actions that this version lacks, each with a text that says what to do instead.
 var instead = []struct{ words, text string }{
 	{"upgrade update rollback rebuild", "Not part of this version: drift (v) shows what the lock changes."},
-	{"backup restore snapshot export", "Backups are not part of this version. This copies your work out of the box: " +
-		"hermes-box exec -- tar -cz -C /workspace . > workspace.tgz"},
 }
 
 // nothing returns the text for a query without matches.

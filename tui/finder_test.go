@@ -8,12 +8,12 @@ import (
 	"hermes-box/ops"
 )
 
-// The palette finds actions by synonyms, and says what to do instead where this version has no such action.
+// The palette finds actions by synonyms. For an action that this version does not have, it shows what to do instead.
 func TestPaletteSynonyms(t *testing.T) {
 	for query, want := range map[string]string{
 		"restart": "▸ R ", "reboot": "▸ R ", "shutdown": "▸ S ", "delete": "▸ X ", "ssh": "▸ a ", "login": "▸ w ",
 		"upgrade": "drift (v) shows what the lock changes", "update": "drift (v) shows what the lock changes",
-		"backup": "hermes-box exec -- tar", "restore": "hermes-box exec -- tar", "snapshot": "hermes-box exec -- tar",
+		"backup": "make a verified backup", "restore": "▸ B ", "snapshot": "make a verified backup",
 	} {
 		m := on(withStatus(runningStatus()))
 		press(m, append([]string{":"}, strings.Split(query, "")...)...)
@@ -33,10 +33,10 @@ func TestEveryOperationIsOffered(t *testing.T) {
 	}
 }
 
-// A key that does nothing here suggests the one that may have been meant.
+// After a key that does nothing here, the dashboard suggests the key that may have been meant.
 func TestDidYouMeanTheKey(t *testing.T) {
 	m := on(withStatus(runningStatus()))
-	for key, want := range map[string]string{"D": "did you mean d doctor?", "x": "cancel: not in this view", "Q": "did you mean q quit?", "§": "? lists the keys"} {
+	for key, want := range map[string]string{"L": "did you mean l logs?", "x": "cancel: not in this view", "Q": "did you mean q quit?", "§": "? lists the keys"} {
 		if press(m, key); !strings.Contains(m.note, want) {
 			t.Errorf("%s: %q, want %q", key, m.note, want)
 		}

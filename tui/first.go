@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"hermes-box/ops"
@@ -19,8 +21,8 @@ func (m *model) firstChecks() tea.Cmd {
 	return m.first.checks.begin(m.worker)
 }
 
-// view says what a box is, what create does, and what this machine lacks: exactly h lines of w cells. whyNot says why
-// no box can be created now.
+// view explains what a box is and what create does, and lists what this machine lacks: exactly h lines of w cells.
+// whyNot is the reason why no box can be created now.
 func (f *first) view(p page, s *state, whyNot string, w, h int) []string {
 	var out []string
 	text := func(s string) {
@@ -45,11 +47,15 @@ func (f *first) view(p page, s *state, whyNot string, w, h int) []string {
 			"installs the software and checks that everything works. If anything fails, all of it is removed again.")
 		gap()
 	}
+	if line := s.savedText(p.now); line != "" {
+		text(p.Title.Render("backups") + " " + line)
+		gap()
+	}
 	out = append(out, f.machine(p, s, w, h-len(out)-2)...)
 	for len(out) < h-1 {
 		out = append(out, "")
 	}
-	return append(out[:max(0, h-1)], widget.Fit(" "+f.invitation(p, whyNot), w))
+	return append(out[:max(0, h-1)], widget.Fit(" "+f.invitation(p, whyNot, s.lastGood() != nil), w))
 }
 
 // machine returns the results of the checks in at most h lines: the failures with their repairs, then what passed.
@@ -83,13 +89,20 @@ func (f *first) machine(p page, s *state, w, h int) []string {
 	return p.Ruled(head, w, max(0, min(h, len(lines)+1)), lines)
 }
 
-// invitation returns the line with the key that creates the box, or why it cannot be created.
-func (f *first) invitation(p page, whyNot string) string {
+// invitation returns the line with the key that creates the box, or why the box cannot be created. saved says
+// that there is a good backup, from which the box can be restored instead. A restore needs no lock, but everything else
+// that create needs.
+func (f *first) invitation(p page, whyNot string, saved bool) string {
+	text := p.Key.Render("enter") + p.Title.Render(" create the box")
 	switch {
 	case f.checks.bad():
-		return p.Key.Render("r") + " check again, once that is repaired"
+		text = p.Key.Render("r") + " check again, once that is repaired"
+		saved = saved && !slices.ContainsFunc(f.checks.all, func(c ops.Check) bool { return c.Verdict == ops.Fail && c.ID != "lock" })
 	case whyNot != "":
 		return p.Dim.Render(whyNot)
 	}
-	return p.Key.Render("enter") + p.Title.Render(" create the box")
+	if saved {
+		text += "   or   " + p.Key.Render("B") + p.Title.Render(" restore it from a backup")
+	}
+	return text
 }

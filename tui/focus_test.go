@@ -12,8 +12,8 @@ import (
 	"hermes-box/ops"
 )
 
-// stoppedThenStarted returns a dashboard without the focus that shows a stopped box, and its fake, which another
-// process has started since.
+// stoppedThenStarted returns a dashboard without the focus that shows a stopped box, and the fake of that box, which
+// another process has started since.
 func stoppedThenStarted(t *testing.T) (*model, *fake) {
 	t.Helper()
 	f := withStatus(off("stopped"))
@@ -39,8 +39,8 @@ func TestAKeyProvesFocus(t *testing.T) {
 	}
 }
 
-// Without the focus the dashboard still reads the host's files, but does not ask the box: a box that was started
-// elsewhere is shown as running, and older data with its age.
+// Without the focus the dashboard reads the host's files but does not ask the box. A box that was started elsewhere is
+// shown as running, and older data is shown with its age.
 func TestUnfocusedReadsFiles(t *testing.T) {
 	m, f := stoppedThenStarted(t)
 	n := len(f.asked)
@@ -53,7 +53,7 @@ func TestUnfocusedReadsFiles(t *testing.T) {
 	}
 }
 
-// While the box is not asked, the uptime is counted on and everything else is shown with its age.
+// While the box is not asked, the uptime continues to count, and everything else is shown with its age.
 func TestUnfocusedShowsAge(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	m.update(tea.BlurMsg{})
@@ -111,7 +111,7 @@ func TestComponentsDuringAStart(t *testing.T) {
 	settle(t, m)
 }
 
-// A status that was asked for before the box changed is dropped.
+// A status that was requested before the box changed is dropped.
 func TestOlderAnswersAreDropped(t *testing.T) {
 	m := on(withStatus(off("stopped")))
 	asked := noon.Add(time.Second)

@@ -14,11 +14,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/guest/protocol/tree"
 	"hermes-box/ops"
+	"hermes-box/ops/backup"
 	"hermes-box/ops/fault"
 )
 
-// anyKeys returns the keys of all bindings, and some that have none.
+// anyKeys returns the keys of all bindings, and some keys without a binding.
 func anyKeys() (all []tea.KeyPressMsg) {
 	for _, b := range bindings() {
 		for _, k := range b.keys {
@@ -33,7 +35,7 @@ func anyKeys() (all []tea.KeyPressMsg) {
 	return append(all, tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}, tea.KeyPressMsg{Code: tea.KeyF12}, tea.KeyPressMsg{}, tea.KeyPressMsg{Code: -1, Text: "\x1b[31m"})
 }
 
-// anyText returns one of some harmless and hostile texts that a box may send.
+// anyText returns one of several harmless and hostile texts that a box may send.
 func anyText(r *rand.Rand) string {
 	texts := []string{"", "ok", "\x1b]52;c;eA==\x07\x1b[2J\x1b[6n", "a\u202eb\u2066c\u200bd\u061c", "\x1b]8;;x\x1b\\link\x1b]8;;\x1b\\", "\u009b31mC1\u0090q\u009c",
 		"bad \xff\xfe\xc3 bytes", "\r\n\r\nlines\n\n\tand a tab", "世界世界世界👩‍👩‍👧‍👦🇩🇪é\u0301\u0301\u0301\u0301", "\x1bP+q544e\x1b\\\x05\x07\x0e\x7f", "\u2028\u2029",
@@ -86,7 +88,7 @@ func anyCheck(r *rand.Rand) ops.Check {
 	return ops.Check{ID: anyText(r), Title: anyText(r), Verdict: []ops.Verdict{ops.Pass, ops.Warn, ops.Fail, ops.Unknown, ""}[r.IntN(5)], Evidence: anyText(r), Repair: anyText(r)}
 }
 
-// anyMessage returns a random message that the dashboard may receive in its state.
+// anyMessage returns a random message that the dashboard may receive in its present state.
 func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
 	ended, err := r.IntN(6) == 0, anyError(r)
 	switch n := r.IntN(40); n {
@@ -107,6 +109,10 @@ func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
 		k.Exists, k.Ready = r.IntN(3) > 0, r.IntN(3) > 0
 		if k.Status = anyStatus(r); r.IntN(4) == 0 {
 			k.Lock = nil
+		}
+		k.Backups, k.Created = anyBackups(r, m.now()), m.now().Add(-time.Duration(r.Int64N(1<<50)))
+		if r.IntN(8) == 0 {
+			k.BackupsErr = anyError(r)
 		}
 		if r.IntN(8) == 0 {
 			k = Known{Err: anyError(r)}
@@ -155,8 +161,37 @@ func anyMessage(r *rand.Rand, m *model, keys []tea.KeyPressMsg) tea.Msg {
 		if m.op != nil {
 			return pulseMsg{m.op.pulse}
 		}
+	case 24:
+		shown := &ops.BackupShown{}
+		for range r.IntN(40) {
+			name := anyText(r)
+			shown.Files = append(shown.Files, ops.BackupFile{Name: name, Path: []byte(name), Type: []tree.Type{tree.Dir, tree.File, tree.Symlink}[r.IntN(3)],
+				Mode: r.Uint32(), Size: r.Int64() - r.Int64(), MTime: r.Int64() - r.Int64()})
+		}
+		return filesMsg{m.files.of.ID, shown, err}
+	case 25:
+		if m.dialog != nil {
+			return neededMsg{m.dialog, anyText(r), ended, err}
+		}
 	}
 	return keys[r.IntN(len(keys))]
+}
+
+// anyBackups returns up to three backups with envelopes that a damaged disk may hold.
+func anyBackups(r *rand.Rand, now time.Time) (all []backup.Envelope) {
+	for range r.IntN(4) {
+		e := backup.Envelope{ID: anyText(r), Label: anyText(r), Box: anyText(r), Arch: anyText(r), Digest: anyText(r), Recipients: []string{anyText(r), anyText(r)},
+			Entries: r.IntN(1 << 30), Bytes: r.Int64() - r.Int64(), Added: r.Int64() - r.Int64(), Problems: r.IntN(3),
+			Time: now.Add(-time.Duration(r.Int64())), Verified: now.Add(-time.Duration(r.Int64())), OldestRead: now.Add(-time.Duration(r.Int64()))}
+		switch r.IntN(4) {
+		case 0:
+			e.Failed = anyText(r)
+		case 1:
+			e = backup.Envelope{ID: anyText(r), Damaged: anyText(r) + "damaged"}
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 var ownColour = regexp.MustCompile(`\x1b\[[0-9;:]*m`)

@@ -16,6 +16,7 @@ import (
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
+	"hermes-box/ops/suspect"
 	"hermes-box/tui/widget"
 )
 
@@ -67,7 +68,27 @@ func scenes() []scene {
 		{"first-checking", on(noBox(), checks(healthyHost()[:3]), func(m *model) { m.first.checks.feed = newFeed[ops.Check](nil) })},
 		{"first-missing", on(noBox(), checks(lackingHost()))},
 		{"first-no-config", on(noConfig)},
+		{"first-backups", on(noBoxWith(someBackups()...), checks(healthyHost()))},
+		{"first-backups-no-lock", on(noLockWith(someBackups()...), checks(append(healthyHost()[1:],
+			ops.Check{ID: "lock", Title: "lock file", Verdict: ops.Fail, Evidence: "no lock file /srv/box/hermes-box.lock", Repair: "copy a reviewed hermes-box.lock there"})))},
+		{"backups-no-box", on(noBoxWith(someBackups()...), keys("B"))},
+		{"restore", on(noBoxWith(someBackups()...), keys("B", "r"))},
+		{"restored", on(withBackups(someBackups()...), restoredBox)},
+		{"restore-file", on(noBox(), keys("i"))},
+		{"restore-passphrase", on(noBox(), keys("i"), func(m *model) {
+			m.askNeeded(neededMsg{asked: m.dialog, file: "main.hermes-box", passphrase: true})
+			press(m, "a", "b", "c")
+		})},
+		{"files", on(withBackups(someBackups()...), keys("B"), filesOpen, keys("down"))},
+		{"files-search", on(withBackups(someBackups()...), keys("B"), filesOpen, keys("/", "a", "p", "i"))},
+		{"get-files", on(withBackups(someBackups()...), keys("B", "f"))},
+		{"get-files-refused", on(withBackups(someBackups()...), keys("B", "f"), func(m *model) {
+			m.refuse(m.dialog, fault.New(fault.NotFound, "%q is not in the backup %s", "home/agent/workspace/aip", m.known.Backups[0].ID).
+				Hint("hermes-box backup show %s", m.known.Backups[0].ID))
+		})},
 		{"dashboard", on(withStatus(runningStatus()))},
+		{"dashboard-unsaved", on(withBackups())},
+		{"dashboard-keyless", on(keyless(runningStatus()))},
 		{"dashboard-selected", on(withStatus(runningStatus()), keys("down", "down", "down"))},
 		{"dashboard-stopped", on(withStatus(off("stopped")))},
 		{"dashboard-unasked", on(withStatus(off("running")))},
@@ -83,7 +104,7 @@ func scenes() []scene {
 		{"operation-log", on(noBox(), creating(9, nil), keys("l"))},
 		{"operation-done", on(withStatus(runningStatus()), creating(13, nil))},
 		{"operation-failed", on(noBox(), creating(9, fault.New(fault.HealthFailed, "codex 0.171.0: smoke failed: codex --version says nothing").
-			Hint("hermes-box logs operations shows all of it").Detail("output", "thread 'main' panicked at src/main.rs:12\nnote: run with RUST_BACKTRACE=1\nexit status 101")))},
+			Hint("to see all of it: hermes-box logs operations").Detail("output", "thread 'main' panicked at src/main.rs:12\nnote: run with RUST_BACKTRACE=1\nexit status 101")))},
 		{"operation-canceled", on(noBox(), creating(9, fault.New(fault.Interrupted, "create was interrupted")), func(m *model) {
 			m.op.canceled, m.op.steps[10].state, m.op.grid["codex"]["smoke"] = true, stepCanceled, protocol.Undone
 		})},
@@ -104,7 +125,15 @@ func scenes() []scene {
 			readable(`{"time":"2026-06-15T11:59:59Z","command":"ssh -F /Users/me/.hermes-box/lima/main/ssh.config lima-main -- <46 bytes>","inside":"helper status","seconds":0.16,"status":255,"stderr":"Connection refused"}`)))},
 		{"doctor", on(withStatus(runningStatus()), checks(lackingHost()), func(m *model) { m.view, m.doctor.checks.list.At = onDoctor, 2 })},
 		{"doctor-checking", on(withStatus(runningStatus()), checks(healthyHost()[:2]), func(m *model) { m.view, m.doctor.checks.feed = onDoctor, newFeed[ops.Check](nil) })},
+		{"backups", on(withBackups(someBackups()...), keys("B"))},
+		{"backups-failed", on(withBackups(someBackups()...), keys("B", "down", "down"))},
+		{"backups-none", on(withBackups(), keys("B"))},
+		{"backups-verifying", on(withBackups(someBackups()...), keys("B"), verifying)},
+		{"backups-delete", on(withBackups(someBackups()...), keys("B", "down", "D"))},
+		{"backup", on(withBackups(someBackups()...), backingUp(false))},
+		{"backup-done", on(withBackups(someBackups()...), backingUp(true))},
 		{"stop", on(withStatus(runningStatus()), keys("S"))},
+		{"destroy-saved", on(withBackups(someBackups()...), keys("X"))},
 		{"destroy", on(withStatus(runningStatus()), keys("X"))},
 		{"destroy-wrong", on(withStatus(runningStatus()), keys("X", "m", "i", "a", "n", "enter"))},
 		{"help", on(withStatus(runningStatus()), keys("?"))},
@@ -117,7 +146,7 @@ func scenes() []scene {
 	}
 }
 
-// lackingHost returns the checks of a machine on which no box can be created yet.
+// lackingHost returns the checks of a machine that does not meet the requirements of a box.
 func lackingHost() []ops.Check {
 	all := healthyHost()
 	all[2] = ops.Check{ID: "lima", Title: "Lima", Verdict: ops.Fail, Evidence: "limactl is not installed", Repair: `install Lima 2.1.3: see README, "Lima"`}
@@ -134,13 +163,13 @@ func manyLines(n int) (all []string) {
 	return all
 }
 
-// creating shows a create that is at the step with index at. With err it has failed there; past the last step it is
-// done.
+// creating shows a create after its first steps. at is their number: 5 while it downloads, 9 while it installs, 13 when
+// it is done. If err is set, the installation has failed.
 func creating(at int, err error) func(m *model) {
 	plan := []ops.StepInfo{{ID: "preflight", Title: "check this machine"}, {ID: "claim", Title: "claim the name"}, {ID: "image", Title: "fetch the OS image"},
 		{ID: "disk", Title: "make the data disk"}, {ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}, {ID: "fetch", Title: "fetch the software", Phase: ops.PhaseVerify},
 		{ID: "helper", Title: "put the helper into the box"}, {ID: "bootstrap", Title: "prepare the guest"}, {ID: "upload", Title: "upload the software", Phase: protocol.PhaseUpload},
-		{ID: "install", Title: "install and prove the software", Software: true}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
+		{ID: "install", Title: "install and check the software", Software: true}, {ID: "verify", Title: "check the box from outside"}, {ID: "finish", Title: "record the box"}}
 	return func(m *model) {
 		began := noon.Add(-4 * time.Minute)
 		o := &operation{verb: verbs()[0], box: "main", begun: began, feed: newFeed(mergeEvents), done: make(chan struct{}), stop: func() {}}
@@ -195,6 +224,64 @@ func creating(at int, err error) func(m *model) {
 	}
 }
 
+// verifying shows the list of backups while the newest one is verified.
+func verifying(m *model) {
+	o := &operation{verb: verb{name: "verification", backup: m.known.Backups[0].ID}, box: "main", begun: noon, stop: func() {}}
+	m.op, m.own = o, o
+	o.apply(ops.Event{Time: noon.Add(-4 * time.Second), Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "verify", Title: "read the backup"}}})
+	o.apply(ops.Event{Time: noon.Add(-4 * time.Second), Kind: ops.Started, Step: "verify"})
+	for i := range 3 {
+		o.apply(ops.Event{Time: noon.Add(time.Duration(i) * time.Second), Kind: ops.Bytes, Step: "verify", Done: int64(i+1) << 28, Total: 3 << 30})
+	}
+}
+
+// backingUp shows a backup that copies the data, or one that is done.
+func backingUp(done bool) func(m *model) {
+	return func(m *model) {
+		o := &operation{verb: verbOf("backup"), box: "main", begun: noon.Add(-8 * time.Second), stop: func() {}, about: m.bytesOf(verbOf("backup").Operation)}
+		m.op, m.own, m.view = o, o, onOperation
+		plan := []ops.StepInfo{{ID: "key", Title: "open the backups"}, {ID: "copy", Title: "copy the data disk, and read the copy back"}, {ID: "keep", Title: "delete old backups"}}
+		o.apply(ops.Event{Time: noon, Kind: ops.Planned, Steps: plan})
+		o.apply(ops.Event{Time: noon, Kind: ops.Started, Step: "key", Title: "open the backups"})
+		o.apply(ops.Event{Time: noon, Kind: ops.Done, Step: "key", Title: "open the backups", Seconds: 1})
+		o.apply(ops.Event{Time: noon.Add(-7 * time.Second), Kind: ops.Started, Step: "copy", Title: "copy the data disk, and read the copy back"})
+		for i := range 8 {
+			o.apply(ops.Event{Time: noon.Add(time.Duration(i-7) * time.Second), Kind: ops.Bytes, Step: "copy", Done: int64(i) << 27})
+		}
+		if !done {
+			return
+		}
+		o.apply(ops.Event{Time: noon, Kind: ops.Done, Step: "copy", Title: "copy the data disk, and read the copy back", Seconds: 7})
+		o.apply(ops.Event{Time: noon, Kind: ops.Started, Step: "keep", Title: "delete old backups"})
+		o.apply(ops.Event{Time: noon, Kind: ops.Done, Step: "keep", Title: "delete old backups"})
+		made := &ops.BackupMade{Envelope: envelope(0, ""), Frozen: 0.8}
+		made.Problems = 2
+		m.own, o.result = nil, made
+		o.finish(nil, noon)
+		o.grace = widget.Grace{}
+	}
+}
+
+// filesOpen opens the list of files of the selected backup.
+func filesOpen(m *model) {
+	press(m, "enter")
+	m.update(filesMsg{m.files.of.ID, &ops.BackupShown{Files: someFiles()}, nil})
+}
+
+// restoredBox shows a restore that is done, with everything that its result may say.
+func restoredBox(m *model) {
+	o := &operation{verb: verbOf("restore"), box: "main", begun: noon.Add(-5 * time.Minute), stop: func() {}}
+	m.op, m.view = o, onOperation
+	o.apply(ops.Event{Time: noon, Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "data", Title: "unpack the data"}}})
+	o.apply(ops.Event{Time: noon, Kind: ops.Started, Step: "data", Title: "unpack the data"})
+	o.apply(ops.Event{Time: noon, Kind: ops.Done, Step: "data", Title: "unpack the data", Seconds: 100})
+	o.result = &ops.Restored{Time: noon.Add(-2 * time.Hour), Entries: 12034, Bytes: 3 << 30, Missing: 2, LockFile: "/srv/box/hermes-box.lock",
+		Lost:     []protocol.LostPart{{Path: []byte("home/agent/x"), Part: "extended attribute user.note"}},
+		Suspects: []suspect.Entry{{Path: "home/agent/.claude.json", Server: "helper", Why: []string{"its command is a shell"}}}}
+	o.finish(nil, noon)
+	o.grace = widget.Grace{}
+}
+
 // started shows a start that has ended.
 func started(m *model) {
 	o := &operation{verb: verbs()[1], box: "main", begun: noon.Add(-8 * time.Second), feed: newFeed(mergeEvents), done: make(chan struct{}), stop: func() {}}
@@ -212,7 +299,7 @@ func started(m *model) {
 	o.grace = widget.Grace{}
 }
 
-// The text of every scene is that of its golden file. Make the screenshots and look at them when it changes.
+// Every scene has the text of its golden file. When a golden file changes, make the screenshots and look at them.
 func TestGolden(t *testing.T) {
 	for _, size := range [][2]int{{60, 16}, {80, 24}, {120, 40}} {
 		for _, s := range scenes() {

@@ -10,7 +10,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// grid holds a state of the protocol for each component and phase.
+// grid holds the state of each phase of each component, as the protocol names it: grid[component][phase].
 type grid map[string]map[string]string
 
 // phases are the columns of the grid. Steps of the plan fill the first two, the guest's events the others.
@@ -40,7 +40,7 @@ func (g grid) fill(phase, state string) {
 	}
 }
 
-// end marks the phases as undone that were still running.
+// end marks all running phases as undone.
 func (g grid) end() {
 	for _, row := range g {
 		for phase, state := range row {
@@ -96,7 +96,6 @@ func (g grid) lines(p page, columns []string, w int) []string {
 	return out
 }
 
-// cell draws one cell of the grid.
 func cell(p page, state string) string {
 	switch state {
 	case "":

@@ -14,17 +14,17 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// A session ends with the status of the last command in it, which is not a failure of the session. A session that ends
-// with an error within atOnce has failed, and so has one whose connection was lost.
+// atOnce is the longest duration of a session that counts as failed if it ends with an error. The status of a longer
+// session is that of its last command, so a longer session counts as failed only if its connection was lost.
 const atOnce = 3 * time.Second
 
-// handover runs a command on the terminal that the dashboard has released. If the command fails, its last output stays
-// on the screen until a key is pressed, since the dashboard would draw over it.
+// handover runs a command on the terminal after the dashboard has released it. If the command fails, its last output
+// stays on the screen until enter is pressed, since the dashboard would draw over it.
 type handover struct {
 	*exec.Cmd
 	ctx    context.Context
 	stderr tail
-	used   bool // the user worked in it and left it
+	used   bool // the error is the status of the last command in the session: the session itself did not fail
 	in     io.Reader
 	out    io.Writer
 }
@@ -48,15 +48,15 @@ func (h *handover) Run() error {
 		return err
 	}
 	what := "the session failed"
-	if last := widget.Clean(h.stderr.String()); last != "" { // the session may have cleared the screen
+	if last := widget.Clean(h.stderr.String()); last != "" { // show it again: the session may have cleared the screen
 		what += ": " + last[strings.LastIndex(last, "\n")+1:]
 	}
-	untilRead(h.ctx, h.in, h.out, what)
+	waitForEnter(h.ctx, h.in, h.out, what)
 	return err
 }
 
-// untilRead keeps what is on the terminal until a key is pressed.
-func untilRead(ctx context.Context, in io.Reader, out io.Writer, what string) {
+// waitForEnter keeps the output on the terminal until enter is pressed.
+func waitForEnter(ctx context.Context, in io.Reader, out io.Writer, what string) {
 	fmt.Fprintf(out, "\r\nhermes-box: %s\r\npress enter to go back to the dashboard ", what)
 	pressed := make(chan struct{})
 	go func() {
@@ -69,7 +69,7 @@ func untilRead(ctx context.Context, in io.Reader, out io.Writer, what string) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -26,13 +26,15 @@ const (
 	onDrift
 	onLogs
 	onDoctor
+	onBackups
+	onFiles
 
-	anywhere = onFirst | onDashboard | onOperation | onDetails | onDrift | onLogs | onDoctor
-	withBox  = onDashboard | onDetails | onDrift | onLogs | onDoctor
+	anywhere = onFirst | onDashboard | onOperation | onDetails | onDrift | onLogs | onDoctor | onBackups | onFiles
+	withBox  = onDashboard | onDetails | onDrift | onLogs | onDoctor | onBackups
 )
 
-// binding is one action with all its texts. The footer, the list of keys, the palette and the README are made from the
-// one table of bindings.
+// binding is one action with its keys and texts. The footer, the list of keys, the palette and the README are made
+// from one table of bindings.
 type binding struct {
 	id     string
 	keys   []string // as Bubble Tea names them; the first is shown; none: only in the palette
@@ -47,7 +49,7 @@ type binding struct {
 	do     func(m *model) tea.Cmd
 }
 
-// shown returns a key as it is shown to the user.
+// shown returns the text for a key.
 func shown(key string) string {
 	switch key {
 	case "up":
@@ -62,7 +64,7 @@ func shown(key string) string {
 	return key
 }
 
-// firstKey returns the key of a binding to show; empty if it has none.
+// firstKey returns the text for the first key of a binding; empty if it has none.
 func (b binding) firstKey() string {
 	if len(b.keys) == 0 {
 		return ""
@@ -91,7 +93,7 @@ func named(table []binding, id string) binding {
 	return table[slices.IndexFunc(table, func(b binding) bool { return b.id == id })]
 }
 
-// noKey says why a key does nothing here, and which one may have been meant.
+// noKey explains why a key does nothing here, and suggests another one.
 func (m *model) noKey(key string) string {
 	b, elsewhere := find(m.keys, anywhere, key)
 	switch {
@@ -109,6 +111,9 @@ func (m *model) noKey(key string) string {
 		return b.label + ": it is on the screen"
 	case !m.hasBox() && b.in&withBox != 0:
 		return b.label + ": there is no box yet"
+	}
+	if b.in == onBackups {
+		return b.label + ": only in the backups, which B opens"
 	}
 	return b.label + ": not in this view"
 }
@@ -141,16 +146,17 @@ func (m *model) pressID(id string) tea.Cmd { return m.press(named(m.keys, id)) }
 // whyNot returns why the binding with that ID is refused now; empty if it is not.
 func (m *model) whyNot(id string) string { return named(m.keys, id).reason(m) }
 
-// footer returns one line of w cells: the note, or the keys that work here, as many as fit. Those of this place alone
-// come first, then the most useful. The list of keys also has those that are refused now, with the reason.
+// footer returns one line of at most w cells: the note or, if there is none, the keys that work now, as many as fit.
+// Keys that work only in this place come first, then the most useful ones. Keys that are refused now are left out; help
+// has them.
 func (m *model) footer(w int) string {
 	if m.note != "" {
 		return widget.Fit(m.theme.Warn.Render(widget.Clean(m.note)), w)
 	}
 	switch {
-	case m.failure != nil || m.dialog != nil || m.finder != nil: // they show their own keys; those of the view do not work
+	case m.failure != nil || m.dialog != nil || m.finder != nil: // these show their own keys
 		return ""
-	case m.view == onLogs && m.logs.typing:
+	case m.view == onLogs && m.logs.typing || m.view == onFiles && m.files.typing:
 		return widget.Fit(m.theme.Key.Render("enter")+" find  "+m.theme.Key.Render("esc")+" leave the search", w)
 	}
 	at := m.place()
@@ -190,11 +196,11 @@ var placeNames = []struct {
 	name string
 }{
 	{onFirst, "no box yet"}, {onDashboard, "the box"}, {onDetails, "a component"}, {onDrift, "drift"}, {onOperation, "an operation"},
-	{onLogs, "logs"}, {onDoctor, "doctor"}, {anywhere, "anywhere"},
+	{onLogs, "logs"}, {onDoctor, "doctor"}, {onBackups, "backups"}, {onFiles, "files of a backup"}, {anywhere, "anywhere"},
 }
 
-// Keys returns the keys as a Markdown table for the README, a row for each place with the keys that work only there or
-// were not listed before.
+// Keys returns the keys as a Markdown table for the README, with a row for each place. A key is listed once: in the
+// last row if it works nearly everywhere, otherwise in the row of the first place where it works.
 func Keys() string {
 	var b strings.Builder
 	b.WriteString("| where | keys |\n|---|---|\n")
@@ -202,7 +208,7 @@ func Keys() string {
 	for _, p := range placeNames {
 		var cells []string
 		for _, k := range bindings() {
-			everywhere := k.last || bits.OnesCount(uint(k.in)) > 5
+			everywhere := k.last || bits.OnesCount(uint(k.in)) > bits.OnesCount(uint(withBox))
 			if len(k.keys) == 0 || k.in&p.at == 0 || listed[k.id] || k.move && p.at != anywhere && k.in != p.at || everywhere != (p.at == anywhere) {
 				continue
 			}

@@ -31,7 +31,10 @@ func viewBindings() []binding {
 		{id: "doctor", keys: []string{"d"}, label: "doctor", rank: 6, in: anywhere &^ (onDoctor | onOperation),
 			effect: "check this machine and the box, with evidence and repairs",
 			words:  "diagnose check health repair fix problem", do: (*model).openDoctor},
-		{id: "drift", keys: []string{"v"}, label: "drift", rank: 8, in: onDashboard | onDetails,
+		{id: "backups", keys: []string{"B"}, label: "backups", rank: 8, in: anywhere &^ (onBackups | onOperation),
+			effect: "the backups of the box: make, verify, export, delete or restore one",
+			words:  "restore export get copies list saved", do: (*model).openBackups},
+		{id: "drift", keys: []string{"v"}, label: "drift", rank: 9, in: onDashboard | onDetails,
 			effect: "installed and locked versions",
 			words:  "difference outdated changes lock versions", do: (*model).openDrift},
 		{id: "portal", keys: []string{"p"}, label: "portal", in: onDashboard | onDetails,
@@ -50,7 +53,7 @@ func viewBindings() []binding {
 	}
 }
 
-// next returns the binding of the suggestion number i, counted from 1.
+// next returns the binding of suggestion i, counted from 1.
 func next(i int) binding {
 	return binding{id: fmt.Sprint("next-", i), keys: []string{fmt.Sprint(i)}, label: fmt.Sprint("suggestion ", i), in: onDashboard, move: true,
 		effect: fmt.Sprintf("do suggestion %d of what to do next", i),
@@ -61,7 +64,7 @@ func next(i int) binding {
 func commonBindings() []binding {
 	return []binding{
 		{id: "back", keys: []string{"esc", "backspace"}, label: "back", last: true, move: true, in: anywhere &^ (onFirst | onDashboard),
-			effect: "back to the dashboard",
+			effect: "back to the view below",
 			words:  "close dashboard home", do: (*model).back},
 		{id: "error", keys: []string{"e"}, label: "last error", in: anywhere,
 			effect: "show the last error again",
@@ -84,20 +87,28 @@ func commonBindings() []binding {
 	}
 }
 
-// back leaves the search in a log, or else the view.
+// back leaves the search of a view or, without a search, the view.
 func (m *model) back() tea.Cmd {
 	if m.view == onLogs && m.logs.query.Text != "" {
 		m.logs.query.Text = ""
 		return nil
 	}
+	if m.view == onFiles {
+		return m.leaveFiles()
+	}
 	if m.view == onOperation && m.own == nil {
 		return m.dismiss()
 	}
-	m.show(onDashboard)
+	if m.view == onOperation {
+		m.show(m.below())
+	} else {
+		m.show(onDashboard)
+	}
 	return nil
 }
 
-// logOfPlace returns the log to open: that of the selected component where it has one.
+// logOfPlace returns the log to open: that of the selected component, or hermes if the component has none. If the box
+// does not run, it returns operations.
 func (m *model) logOfPlace() string {
 	if !m.hasBox() {
 		return "operations"
@@ -135,10 +146,10 @@ func whyNoError(m *model) string {
 	return ""
 }
 
-// switchMouse releases the mouse to the terminal, or takes it back.
+// switchMouse gives the mouse to the terminal, or takes it back.
 func (m *model) switchMouse() tea.Cmd {
 	m.mouse = !m.mouse
-	m.note = "the mouse selects text, as the terminal does; m takes it back"
+	m.note = "the mouse selects text in the terminal; m gives it back to the dashboard"
 	if m.mouse {
 		m.note = "the mouse scrolls and selects here; m gives it back to the terminal"
 	}

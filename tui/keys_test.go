@@ -21,33 +21,35 @@ func TestKeys(t *testing.T) {
 		keys  string
 		shows string // on the screen
 		hides string // must not be on the screen
-		asked string // a call that the box must have received; with "!" in front: must not
+		asked string // a call that the box must have received; with "!" in front, one that it must not have received
 	}{
 		{"down moves", withStatus(runningStatus()), "j j", "▸ claude", "▸ node", ""},
 		{"the selection stops at the end", withStatus(runningStatus()), "j j j j j j j j j", "▸ executor", "", ""},
 		{"enter opens the details", withStatus(runningStatus()), "j j j enter", "desired    0.171.0", "next ──", ""},
 		{"esc returns to the same selection", withStatus(runningStatus()), "j j j enter esc", "▸ codex", "", ""},
 		{"drift", withStatus(runningStatus()), "v", "needs an update, 148 MiB to download", "", ""},
-		{"a key that cannot be pressed says why", withStatus(runningStatus()), "s", "start: the box is running already", "", "!start"},
+		{"a refused key says why", withStatus(runningStatus()), "s", "start: the box is running already", "", "!start"},
 		{"the next key removes the reason", withStatus(runningStatus()), "s j", "▸ uv", "running already", "!start"},
 		{"attach to a stopped box", withStatus(off("stopped")), "a", "attach: the box is stopped: s starts it", "", "!attach"},
 		{"sign in to a stopped box", withStatus(off("stopped")), "w", "sign in: the box is stopped: s starts it", "", "!login"},
 		{"the details say what to type", withStatus(runningStatus()), "j j enter", "hermes-box exec -t -- claude auth login", "", ""},
 		{"a suggestion by its number", withStatus(runningStatus()), "2", "needs an update", "", ""},
 		{"start begins at once", withStatus(off("stopped")), "s", "start", "", "start"},
-		{"stop asks", withStatus(runningStatus()), "S", "Stop main?", "", "!stop"},
-		{"enter is no", withStatus(runningStatus()), "S enter", "▸ node", "Stop main?", "!stop"},
+		{"S asks before it stops", withStatus(runningStatus()), "S", "Stop main?", "", "!stop"},
+		{"enter does not stop", withStatus(runningStatus()), "S enter", "▸ node", "Stop main?", "!stop"},
 		{"any other key does not answer", withStatus(runningStatus()), "S t a", "Stop main?", "", "!stop"},
-		{"y is yes", withStatus(runningStatus()), "S y", "", "Stop main?", "stop"},
-		{"enter is yes where yes is marked", withStatus(runningStatus()), "S tab enter", "", "Stop main?", "stop"},
+		{"y stops", withStatus(runningStatus()), "S y", "", "Stop main?", "stop"},
+		{"enter stops if yes is selected", withStatus(runningStatus()), "S tab enter", "", "Stop main?", "stop"},
 		{"force stop", withStatus(off("degraded")), "K y", "", "", "force-stop"},
-		{"destroy wants the name", withStatus(runningStatus()), "X enter", "type main", "", "!force-destroy"},
-		{"y is not the name", withStatus(runningStatus()), "X y enter", "that is not the name; type main", "", "!force-destroy"},
-		{"another name", withStatus(runningStatus()), "X m a i n 2 enter", "that is not the name", "", "!force-destroy"},
-		{"the name destroys", withStatus(runningStatus()), "X m a i n enter", "", "Destroy main", "force-destroy"},
-		{"esc keeps it", withStatus(runningStatus()), "X m a i n esc", "▸ node", "Destroy main", "!force-destroy"},
+		{"destroy wants the name", withStatus(runningStatus()), "X enter", "type main", "", "!destroy"},
+		{"y is not the name", withStatus(runningStatus()), "X y enter", "that is not the name; type main", "", "!destroy"},
+		{"another name", withStatus(runningStatus()), "X m a i n 2 enter", "that is not the name", "", "!destroy"},
+		{"the name destroys", withStatus(runningStatus()), "X m a i n enter", "", "Destroy main", "destroy"},
+		{"esc does not destroy", withStatus(runningStatus()), "X m a i n esc", "▸ node", "Destroy main", "!destroy"},
+		{"force destroy wants the name", withStatus(runningStatus()), "F y enter", "that is not the name; type main", "", "!force-destroy"},
+		{"the name destroys by force", withStatus(runningStatus()), "F m a i n enter", "", "Force destroy main", "force-destroy"},
 		{"enter creates the first box", noBox(), "enter", "", "", "create"},
-		{"c creates it too", noBox(), "c", "", "", "create"},
+		{"c creates the first box too", noBox(), "c", "", "", "create"},
 		{"create without a config", &fake{known: Known{Err: errors.New("no config")}}, "enter", "create the box: there is no config yet", "", "!create"},
 		{"create of a box that exists", withStatus(runningStatus()), "c", "create: the box exists", "", "!create"},
 		{"create while another command creates", busyBox(), "c", "another hermes-box is at work", "", "!create"},
@@ -78,10 +80,10 @@ func TestKeys(t *testing.T) {
 			}
 			s := screen(m)
 			if c.shows != "" && !strings.Contains(s, c.shows) {
-				t.Errorf("it does not show %q:\n%s", c.shows, s)
+				t.Errorf("the screen does not show %q:\n%s", c.shows, s)
 			}
 			if c.hides != "" && strings.Contains(s, c.hides) {
-				t.Errorf("it shows %q:\n%s", c.hides, s)
+				t.Errorf("the screen shows %q:\n%s", c.hides, s)
 			}
 			if not, ok := strings.CutPrefix(c.asked, "!"); ok && c.box.did(not) || !ok && !c.box.did(c.asked) {
 				t.Errorf("the box was asked %v, want %q", c.box.asked, c.asked)
@@ -143,7 +145,7 @@ func TestTooSmallIgnoresKeys(t *testing.T) {
 	}
 }
 
-// The answers of a dialog are visible, however long its text is.
+// The buttons of a dialog are visible, however long its text is.
 func TestLongDialogShowsAnswers(t *testing.T) {
 	f := withStatus(runningStatus())
 	f.known.Config = "/srv/" + strings.Repeat("a-long-directory/", 30) + "hermes-box.yaml"
@@ -158,12 +160,12 @@ func TestLongDialogShowsAnswers(t *testing.T) {
 // A key has one meaning in each place, and every binding has its texts.
 func TestBindings(t *testing.T) {
 	ids := map[string]bool{}
-	for at := onFirst; at <= onDoctor; at <<= 1 {
+	for at := onFirst; at <= onFiles; at <<= 1 {
 		seen := map[string]string{}
 		for _, b := range bindings() {
 			for _, k := range b.keys {
 				if b.in&at != 0 && seen[k] != "" {
-					t.Errorf("%s is %s and %s in place %b", k, seen[k], b.id, at)
+					t.Errorf("the key %s means both %s and %s in place %b", k, seen[k], b.id, at)
 				} else if b.in&at != 0 {
 					seen[k] = b.id
 				}
@@ -176,12 +178,12 @@ func TestBindings(t *testing.T) {
 		}
 	}
 	for _, b := range bindings() {
-		if ids[b.id] || b.do == nil || b.effect == "" || b.label == "" || len(b.keys) == 0 || b.in == 0 {
-			t.Errorf("%+v", b)
+		if ids[b.id] || b.do == nil || b.effect == "" || b.label == "" || b.in == 0 {
+			t.Errorf("a binding lacks a text, a place or an ID of its own: %+v", b)
 		}
 		ids[b.id] = true
-		if (b.id == "destroy" || b.id == "force-stop") && strings.ToLower(b.keys[0]) == b.keys[0] {
-			t.Errorf("%s destroys, so its key must be a capital", b.id)
+		if (b.id == "destroy" || b.id == "force-destroy" || b.id == "force-stop") && strings.ToLower(b.keys[0]) == b.keys[0] {
+			t.Errorf("%s can lose data, so its key must be a capital", b.id)
 		}
 	}
 }

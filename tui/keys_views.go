@@ -40,6 +40,10 @@ func (m *model) move(n int) tea.Cmd {
 		m.drift.scroll.Move(n)
 	case onDoctor:
 		m.doctor.checks.list.Move(n, len(m.doctor.checks.all))
+	case onBackups:
+		m.backups.move(m.known.Backups, n)
+	case onFiles:
+		m.files.move(n)
 	case onLogs:
 		m.logs.move(n, max(1, m.h-2-3))
 	case onOperation:
@@ -58,7 +62,7 @@ func (o *operation) move(n int) {
 // operationBindings returns the bindings of the view of an operation.
 func operationBindings() []binding {
 	return []binding{
-		{id: "dismiss", keys: []string{"enter"}, label: "back to dashboard", rank: 1, in: onOperation,
+		{id: "dismiss", keys: []string{"enter"}, label: "close", rank: 1, in: onOperation,
 			effect: "close the operation that has ended",
 			words:  "close done", why: whyNotDismiss, do: (*model).dismiss},
 		{id: "cancel", keys: []string{"x"}, label: "cancel", rank: 2, in: onOperation,
@@ -80,7 +84,7 @@ func operationBindings() []binding {
 
 func whyNotDismiss(m *model) string {
 	if m.own != nil || m.watching() {
-		return "it is under way; esc goes to the dashboard and leaves it running"
+		return "it is under way; esc goes back and leaves it running"
 	}
 	return ""
 }
@@ -99,6 +103,8 @@ func whyNotCancel(m *model) string {
 	switch {
 	case m.watching():
 		return "another hermes-box does it; ctrl-c there cancels it"
+	case m.own == nil && m.view == onBackups:
+		return "nothing is under way"
 	case m.own == nil:
 		return "it has ended"
 	case m.own.canceled:
@@ -124,7 +130,7 @@ func logBindings() []binding {
 		{id: "hit-before", keys: []string{"N"}, label: "previous match", in: onLogs, move: true,
 			effect: "the previous line that matches the search", why: whyNoQuery, do: act(func(l *logs) { l.find(-1) })},
 		{id: "follow", keys: []string{"f"}, label: "follow", rank: 4, in: onLogs,
-			effect: "stay at the end of the log as it grows, or stop that",
+			effect: "follow the end of the log, or stop following it",
 			words:  "tail", do: act(func(l *logs) { l.follow = !l.follow })},
 		{id: "wrap", keys: []string{"z"}, label: "wrap", rank: 5, in: onLogs,
 			effect: "wrap long lines of the log, or cut them",

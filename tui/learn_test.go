@@ -9,7 +9,7 @@ import (
 	"hermes-box/ops"
 )
 
-// The dashboard asks a box as soon as another command has created it, and drops the older answer.
+// The dashboard asks for the status of a box as soon as another command has created it, and drops the older answer.
 func TestNewBoxIsAsked(t *testing.T) {
 	f := noBox()
 	m := on(f)

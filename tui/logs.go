@@ -28,14 +28,14 @@ type logs struct {
 
 	typing bool // the search is being typed
 	query  widget.Line
-	match  int // number of the match that n has gone to, from 1; 0: none, or the user has scrolled since
+	match  int // number, from 1, of the match that n has jumped to; 0: none, or the user has scrolled since
 
 	feed   *feed[string]
 	cancel context.CancelFunc
 	turn   int // number of the current timer; older ones are ignored
 }
 
-// rereadEvery is how often a log of the host, which is a file, is read again while it is shown.
+// rereadEvery is the interval at which a log file of the host is read again while it is shown.
 const rereadEvery = 2 * time.Second
 
 type rereadMsg struct{ turn int }
@@ -47,7 +47,6 @@ func isGuestLog(source string) bool {
 	return source == "hermes" || source == "executor" || source == "recovery"
 }
 
-// openLogs shows a log.
 func (m *model) openLogs(source string) tea.Cmd {
 	m.show(onLogs)
 	return m.logs.open(m.worker, source)
@@ -60,7 +59,7 @@ func (l *logs) open(w *worker, source string) tea.Cmd {
 	return l.begin(w)
 }
 
-// begin reads the log. It follows a stream for as long as it is shown.
+// begin reads the log. It follows a log of the box until end is called.
 func (l *logs) begin(w *worker) tea.Cmd {
 	l.turn++
 	source, stream := l.source, isGuestLog(l.source) && l.follow
@@ -83,8 +82,8 @@ func (l *logs) begin(w *worker) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// newestLines appends a line to the queue and drops lines that are too old to be shown: Update takes none while the
-// terminal is handed over.
+// newestLines appends a line to the queue and drops lines that are too old to be shown. The queue grows while the
+// terminal is handed over, since Update does not run then.
 func newestLines(queued []string, next string) []string {
 	if len(queued) >= 2*logLines {
 		queued = slices.Delete(queued, 0, logLines)
@@ -105,7 +104,7 @@ func (l *logs) reread(w *worker, msg rereadMsg, shown, paused bool) tea.Cmd {
 	return l.begin(w)
 }
 
-// end stops reading.
+// end stops reading the log.
 func (l *logs) end() {
 	if l.cancel != nil {
 		l.cancel()
@@ -152,7 +151,7 @@ func (l *logs) other(w *worker, by int) tea.Cmd {
 	return l.open(w, ops.LogSources[(i+by+n)%n])
 }
 
-// lineFeed splits what is written to it into lines, makes them readable and pushes them.
+// lineFeed splits its input into lines, makes them readable and pushes them.
 type lineFeed struct {
 	push func(string)
 	mu   sync.Mutex
@@ -171,7 +170,7 @@ func (f *lineFeed) Write(p []byte) (int, error) {
 		f.push(readable(string(f.rest[:i])))
 		f.rest = f.rest[i+1:]
 	}
-	if len(f.rest) > 64<<10 { // a line without an end
+	if len(f.rest) > 64<<10 { // do not wait for the end of a very long line
 		f.push(readable(string(f.rest)))
 		f.rest = nil
 	}

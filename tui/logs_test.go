@@ -12,7 +12,7 @@ func logOf(source string, lines []string) *model {
 	return m
 }
 
-// A log follows its end until the user scrolls or presses f, and follows it again from its end on.
+// A log follows its end until the user scrolls or presses f, and follows again once the user is back at the end.
 func TestLogFollows(t *testing.T) {
 	m := logOf("hermes", manyLines(100))
 	m.logs.feed = newFeed[string](nil)

@@ -8,11 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"hermes-box/internal/spell"
 	"hermes-box/ops"
 	"hermes-box/tui/widget"
 )
 
-// drawn caches the log as lines of the screen, for as long as neither the log nor the width changes.
+// drawn caches the log as lines of the screen. draw adds new lines to it, and begins anew if the width or the wrapping
+// has changed.
 type drawn struct {
 	lines   []string
 	from    int // how many lines of the log are in it
@@ -97,7 +99,7 @@ func (l *logs) tabs(p page, w int) string {
 	return widget.Fit(strings.Join(tabs, "  "), w)
 }
 
-// title says which lines are shown, and which match of the search.
+// title returns the title of the panel: the name of the log, which lines are shown, and the match of the search.
 func (l *logs) title(p page, to int) string {
 	title, n := p.Title.Render("log of "+l.source), len(l.drawn.lines)
 	switch {
@@ -114,13 +116,13 @@ func (l *logs) title(p page, to int) string {
 	case l.match > 0:
 		title += p.Warn.Render(fmt.Sprintf("  /%s: match %d of %d", query, l.match, len(l.drawn.matches)))
 	case query != "":
-		title += p.Warn.Render(fmt.Sprintf("  /%s: %d lines match", query, len(l.drawn.matches)))
+		title += p.Warn.Render(fmt.Sprintf("  /%s: %s found", query, spell.Count(len(l.drawn.matches), "line")))
 	}
 	return title
 }
 
-// marked draws a line with the matches of the query in that ink.
-func (l *logs) marked(found widget.Ink, line string, w int) string {
+// marked draws a line and highlights the matches of the query with ink.
+func (l *logs) marked(ink widget.Ink, line string, w int) string {
 	line = ansi.Truncate(line, w, "…")
 	if l.query.Text == "" {
 		return line
@@ -135,7 +137,7 @@ func (l *logs) marked(found widget.Ink, line string, w int) string {
 		if i < 0 {
 			return b.String() + line
 		}
-		b.WriteString(line[:i] + found.Render(line[i:i+len(query)]))
+		b.WriteString(line[:i] + ink.Render(line[i:i+len(query)]))
 		line, low = line[i+len(query):], low[i+len(query):]
 	}
 }
@@ -167,8 +169,8 @@ func (l *logs) typeKey(k tea.KeyPressMsg) {
 	}
 }
 
-// find goes to the next match, or with -1 to the previous one, starting from the last one it went to, else from the
-// screen. After the last match it goes to the first.
+// find jumps to the next match, or with -1 to the previous one. It starts from the match that it jumped to last or, if
+// there is none, from the screen. After the last match it jumps to the first.
 func (l *logs) find(by int) {
 	l.draw(max(1, l.drawn.w))
 	matches := l.drawn.matches

@@ -12,7 +12,7 @@ import (
 )
 
 // For an hour an operation reports all the time, the box is polled, a log is followed and a user switches between the
-// views. All buffers are full after twelve minutes. Memory must not grow after that.
+// views. After twelve minutes all buffers are full, and memory must not grow any more.
 func TestMemoryIsFlatOverAnHour(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	now := noon

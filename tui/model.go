@@ -11,8 +11,8 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// model is the whole dashboard and the only Tea model. Its views are plain structs that get what they need as
-// arguments. No view knows another view or the model.
+// model is the whole dashboard and the only Tea model. Its views are plain structs that get their data as arguments.
+// No view refers to another view or to the model.
 type model struct {
 	*worker
 	state
@@ -25,7 +25,6 @@ type model struct {
 	label  string         // beside the name of the box on every screen: "demo"
 
 	typed  func(string) string // rewrites the commands in a text so that they can be pasted here
-	create bool                // begin with creating the box
 	browse func(string) error  // opens an address; nil if there is no browser
 	signer func(ctx context.Context, step string) error
 
@@ -33,13 +32,16 @@ type model struct {
 	mouse bool
 	note  string // shown in place of the footer, until the next key
 
-	view      place // onDashboard stands for onFirst too
+	view      place // onDashboard also for the first view
+	under     place // the view to go back to from that of an operation
 	dashboard dashboard
 	first     first
 	details   details
 	drift     drift
 	logs      logs
 	doctor    doctor
+	backups   backups
+	files     backupFiles
 	op        *operation // the last operation, until it is dismissed
 
 	// On top of the view, the topmost first.
@@ -53,7 +55,7 @@ type model struct {
 
 func newModel(ctx context.Context, b Box) *model {
 	m := &model{worker: newWorker(ctx, b), theme: widget.NewTheme(""), keys: bindings(),
-		typed: func(s string) string { return s }, mouse: true, view: onDashboard, poll: newPoll(), logs: newLogs()}
+		typed: func(s string) string { return s }, mouse: true, view: onDashboard, under: onDashboard, poll: newPoll(), logs: newLogs()}
 	m.known = readKnown(b)
 	return m
 }
@@ -61,16 +63,12 @@ func newModel(ctx context.Context, b Box) *model {
 // bindings returns the one table of keys.
 func bindings() []binding {
 	return slices.Concat(moveBindings(), viewBindings(), verbBindings(), operationBindings(), logBindings(), doctorBindings(),
-		commonBindings())
+		backupBindings(), fileBindings(), commonBindings())
 }
 
-// Init asks the box for its state. The first frame does not wait for it.
+// Init asks the box for its state. The first frame does not wait for the answer.
 func (m *model) Init() tea.Cmd {
-	begin := m.pollNow()
-	if m.create && m.whyNot("create") == "" {
-		return tea.Batch(begin, m.pressID("create"))
-	}
-	return tea.Batch(begin, m.firstChecks())
+	return tea.Batch(m.pollNow(), m.firstChecks())
 }
 
 // Update changes the dashboard. It never waits: slow work is done by commands.
@@ -116,6 +114,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return tea.Batch(m.first.checks.take(m.worker, msg), m.doctor.checks.take(m.worker, msg))
 	case batch[string]:
 		return m.logs.take(m.worker, msg)
+	case drillsMsg:
+		m.backups.drills = msg
+	case filesMsg:
+		m.files.loaded(msg)
+	case neededMsg:
+		m.askNeeded(msg)
 	case rereadMsg:
 		return m.logs.reread(m.worker, msg, m.view == onLogs, m.poll.blurred)
 	case portalMsg:
@@ -130,7 +134,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// key passes a key to whatever is on top of the view, else to the table of keys.
+// key passes a key to whatever is on top of the view or, if nothing is, to the table of keys.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.note = ""
 	m.poll.wake()
@@ -159,6 +163,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case m.view == onLogs && m.logs.typing:
 		m.logs.typeKey(k)
 		return nil
+	case m.view == onFiles && m.files.typing:
+		m.files.typeKey(k)
+		return nil
 	}
 	if m.view == onOperation && name != "ctrl+c" && m.op.ignores(m.now()) {
 		return nil
@@ -185,11 +192,14 @@ func (m *model) paste(text string) tea.Cmd {
 		m.finder.add(text)
 	case m.view == onLogs && m.logs.typing:
 		m.logs.query.Add(text)
+	case m.view == onFiles && m.files.typing:
+		m.files.query.Add(text)
+		m.files.search(m.files.query.Text)
 	}
 	return nil
 }
 
-// place returns the view that the bindings act on.
+// place returns the view whose bindings apply.
 func (m *model) place() place {
 	if m.view == onDashboard && !m.hasBox() {
 		return onFirst
@@ -197,10 +207,18 @@ func (m *model) place() place {
 	return m.view
 }
 
-// show goes to a view, and ends the work that only the previous one needs.
+// show switches to a view, and ends the work that only the previous view needs.
 func (m *model) show(view place) {
 	if view != onLogs && view != onDetails {
 		m.logs.end()
+	}
+	if view == onOperation && m.view != onOperation {
+		if m.under = m.view; m.view != onBackups && m.view != onFiles {
+			m.under = onDashboard
+		}
+	}
+	if view != onFiles && (view != onOperation || m.under != onFiles) {
+		m.files.close() // a list may be long
 	}
 	if view != onOperation && m.op != nil && m.op.watched {
 		m.op.stop()

@@ -33,5 +33,9 @@ func (m *model) pick(x, y int) {
 		m.dashboard.pick(&m.state, len(m.causes(m.page(), m.w)), m.w, x, y)
 	case onDoctor:
 		m.doctor.checks.pick(y)
+	case onFiles:
+		m.files.pick(y)
+	case onBackups:
+		m.backups.pick(m.known.Backups, y)
 	}
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -17,7 +18,7 @@ type suggestion struct {
 }
 
 // suggestions returns at most three actions that are useful in the state of the box, the most urgent first.
-func (s *state) suggestions() []suggestion {
+func (s *state) suggestions(now time.Time) []suggestion {
 	st := s.status()
 	var all []suggestion
 	add := func(id, format string, args ...any) {
@@ -45,6 +46,17 @@ func (s *state) suggestions() []suggestion {
 		add("doctor", "repair what is wrong")
 	}
 	current := st.Live && s.own == nil
+	switch trouble := s.backupTrouble(now); {
+	case s.own == nil && trouble == noUsableKey:
+		add("doctor", "repair the key of the backups")
+	case !current || trouble == "":
+	case trouble == "no backup":
+		add("backup", "make the first backup")
+	case trouble == "backup failed":
+		add("backup", "make the backup that failed")
+	default:
+		add("backups", "look at the backups")
+	}
 	for _, c := range st.Components {
 		if current && lastState(c) == protocol.FailedState {
 			add("doctor", "find out why %s fails", c.Name)
@@ -71,11 +83,11 @@ func (s *state) suggestions() []suggestion {
 	return all[:min(len(all), most)]
 }
 
-// nextLines draws the suggestions in one line if they fit, else one a line.
+// nextLines draws the suggestions in one line if they fit, otherwise one a line.
 func (s *state) nextLines(p page, w int) []string {
 	var parts []string
 	line := ""
-	for i, next := range s.suggestions() {
+	for i, next := range s.suggestions(p.now) {
 		part := p.Key.Render(fmt.Sprint(i+1)) + " " + next.text
 		parts = append(parts, part)
 		if i > 0 {
@@ -92,7 +104,7 @@ func (s *state) nextLines(p page, w int) []string {
 	return parts
 }
 
-// nothingToDo returns the text to show where there is no suggestion.
+// nothingToDo returns the text to show if there is no suggestion.
 func (s *state) nothingToDo() string {
 	switch st := s.status(); {
 	case s.busy() != "":
@@ -107,7 +119,7 @@ func (s *state) nothingToDo() string {
 
 // follow runs a suggestion.
 func (m *model) follow(i int) tea.Cmd {
-	all := m.suggestions()
+	all := m.suggestions(m.now())
 	if i >= len(all) {
 		return nil
 	}

@@ -26,7 +26,7 @@ func TestSomeOf(t *testing.T) {
 	}
 }
 
-// The palette does not match letters scattered over an effect.
+// The palette does not match letters that are scattered over the description of a command.
 func TestPaletteFindsWords(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	press(m, ":", "d", "e", "l")

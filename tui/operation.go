@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -22,14 +24,17 @@ type operation struct {
 	took     time.Duration // once it has ended
 	ended    bool
 	err      error
+	result   any    // of ops; valid once it has ended without an error
 	output   string // of the command that failed
 	steps    []step
 	grid     grid
 	log      []string
 	warnings []string
-	canceled bool // the user asked for it
+	canceled bool // the user has canceled it
 	stuck    bool // something could not be undone
 	left     bool // the user quit while it ran, which canceled it
+
+	about int64 // an estimate of the bytes to move in a step that does not say how many; 0 if there is none
 
 	watched bool // another process runs it
 	pid     int  // of the process that runs it
@@ -39,17 +44,17 @@ type operation struct {
 	pulse   int          // number of the current pulse; older ones are ignored
 	grace   widget.Grace // of the outcome
 
-	stop func() // cancels it, or ends watching it
+	stop func() // cancels the operation, or stops watching that of another process
 	feed *feed[ops.Event]
 	done chan struct{} // closed when it has ended
-	// outcomeErr may be read once done is closed; err is for Update.
+	// outcomeErr is the outcome. It may be read once done is closed, outside of Update; in Update use err.
 	outcomeErr error
 }
 
-// logLines is the number of lines of a log that are kept, and warningsKept that of warnings.
+// logLines is the number of log lines that are kept, and warningsKept is the number of warnings.
 const logLines, warningsKept = 10_000, 50
 
-// pulseEvery is how often the clock of an operation is drawn.
+// pulseEvery is the interval at which the clock of an operation is drawn.
 const pulseEvery = 500 * time.Millisecond
 
 type pulseMsg struct{ turn int }
@@ -65,6 +70,10 @@ func (o *operation) apply(e ops.Event) {
 		o.fill(s, protocol.Started)
 		o.note(e.Time, e.Title)
 	case ops.Bytes:
+		s.about = e.Total <= 0 && o.about > 0
+		if s.about {
+			e.Total = o.about
+		}
 		s.bytes(e)
 	case ops.Phase:
 		o.phase(s, e)
@@ -88,7 +97,7 @@ func (o *operation) apply(e ops.Event) {
 		}
 		o.note(e.Time, "undone: "+e.Title+" "+e.Error)
 	case ops.Kept:
-		if s.state == stepDone { // otherwise its row says how it failed
+		if s.state == stepDone { // otherwise its row shows how it failed
 			s.state, s.detail = stepKept, widget.Clean(e.Line)
 		}
 		o.warn(e.Time, "not undone: "+e.Line)
@@ -97,7 +106,6 @@ func (o *operation) apply(e ops.Event) {
 
 func seconds(e ops.Event) time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
-// plan sets the steps.
 func (o *operation) plan(steps []ops.StepInfo) {
 	o.steps = nil
 	for _, info := range steps {
@@ -179,7 +187,14 @@ func (o *operation) wasCanceled() bool {
 	return o.ended && o.canceled && !o.stuck && fault.CodeOf(o.err) == fault.Interrupted
 }
 
-// ending says in a word how the operation ended.
+// refused reports whether the operation failed because of what was typed: before it had done anything, or because a path
+// cannot be written.
+func (o *operation) refused() bool {
+	done, _ := o.progress()
+	return o.verb.form != nil && o.ending() == "failed" && (done == 0 || errors.Is(o.err, fs.ErrPermission))
+}
+
+// ending returns a word for how the operation ended.
 func (o *operation) ending() string {
 	switch {
 	case o.err == nil:
@@ -195,7 +210,7 @@ func (o *operation) installs() bool {
 	return slices.ContainsFunc(o.steps, func(s step) bool { return s.Software })
 }
 
-// columns returns the phases to show: all where software is installed, else those with events.
+// columns returns the phases to show: all if the plan installs software, otherwise those with events.
 func (o *operation) columns() []string {
 	if o.installs() {
 		return phases
@@ -203,7 +218,7 @@ func (o *operation) columns() []string {
 	return o.grid.used()
 }
 
-// progress returns the number of steps that are done, and of all.
+// progress returns the number of steps that are done, and the number of all steps.
 func (o *operation) progress() (done, all int) {
 	for _, s := range o.steps {
 		if s.state == stepDone {

@@ -69,14 +69,13 @@ func TestQuitDuringAnOperation(t *testing.T) {
 	}
 }
 
-// After a failed create is closed, the first view shows the checks of this machine, also in a dashboard that began with
-// create.
+// After a failed create is closed, the first view shows the checks of this machine.
 func TestChecksAfterAFailedCreate(t *testing.T) {
 	f := noBox()
 	f.run = func(context.Context, ops.Sink) error { return errors.New("no room is left") }
 	m := testModel(f, 80, 24)
-	m.create = true
 	drain(m, m.Init())
+	drain(m, m.pressID("create"))
 	settle(t, m)
 	now := noon.Add(time.Minute)
 	m.now = func() time.Time { return now }
@@ -120,7 +119,8 @@ func TestStepNamesTheFailedPhase(t *testing.T) {
 	}
 }
 
-// The clock of an operation runs on without the focus, since the terminal may be visible. There is only one pulse.
+// The clock of an operation continues without the focus, since the terminal may be visible. There is never more than
+// one pulse.
 func TestPulse(t *testing.T) {
 	m := on(noBox())
 	creating(9, nil)(m)
@@ -146,6 +146,6 @@ func TestPulse(t *testing.T) {
 	}
 	m.op.finish(nil, noon)
 	if msg := due[0]; m.update(msg) != nil || len(due) != 1 {
-		t.Error("the pulse goes on after the operation has ended")
+		t.Error("the pulse continues after the operation has ended")
 	}
 }

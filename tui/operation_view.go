@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"hermes-box/internal/spell"
 	"hermes-box/ops/lock"
 	"hermes-box/tui/widget"
 )
@@ -50,7 +51,7 @@ func (o *operation) wide(p page, columns []string, w, h int, end []string) []str
 	const gridW = 64
 	top := min(max(len(o.steps), len(lock.Order)+1)+2, h-len(end))
 	side := o.grid.lines(p, columns, gridW-4)
-	side = side[min(1, len(side)):] // its heading is that of the panel
+	side = side[min(1, len(side)):] // without its heading, which is the title of the panel
 	if len(o.warnings) > 0 {
 		side = append(side, "")
 		for _, warning := range o.warnings {
@@ -90,7 +91,8 @@ func (o *operation) title(p page) string {
 	return title + p.Dim.Render(fmt.Sprintf(" %d of %d · %s%s", done, all, widget.SoFar(p.now.Sub(o.begun)), by))
 }
 
-// stepLines draws the steps of the plan in at most h lines. If there are more, those that are done become one line.
+// stepLines draws the steps of the plan in at most h lines. If there are more steps, those that are done share one
+// line.
 func (o *operation) stepLines(p page, w, h int) []string {
 	titleW := o.titleWidth(w)
 	hide := 0
@@ -108,13 +110,13 @@ func (o *operation) stepLines(p page, w, h int) []string {
 		out = append(out, o.steps[i].line(p, w, titleW))
 	}
 	if hidden > 0 {
-		out = append([]string{p.Good.Render("✓") + p.Dim.Render(fmt.Sprintf(" %d steps done", hidden))}, out...)
+		out = append([]string{p.Good.Render("✓") + p.Dim.Render(" "+spell.Count(hidden, "step")+" done")}, out...)
 	}
 	return out[:max(0, min(h, len(out)))]
 }
 
-// titleWidth returns the width of the column of titles: that of the longest, but no more than leaves room for the
-// progress.
+// titleWidth returns the width of the column of titles: that of the longest title, or less if the progress needs the
+// room.
 func (o *operation) titleWidth(w int) int {
 	longest := 0
 	for _, s := range o.steps {
@@ -144,7 +146,11 @@ func (o *operation) outcomeLines(p page, w, h int) []string {
 	}
 	good, line := o.outcome()
 	if good {
-		return []string{widget.Fit(p.Good.Render("✓ ")+p.Title.Render(line)+o.verb.next(p), w)}
+		out := []string{widget.Fit(p.Good.Render("✓ ")+p.Title.Render(line)+o.verb.next(p), w)}
+		for _, more := range resultLines(p, o.result, w-2) {
+			out = append(out, widget.Fit("  "+more, w))
+		}
+		return out[:min(max(1, h), len(out))]
 	}
 	var out []string
 	glyph := p.Bad.Render("✗ ")

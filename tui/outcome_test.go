@@ -13,7 +13,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// If an operation fails while another view is shown, its error appears there and its dialog is closed.
+// If an operation fails while another view is shown, its error appears there.
 func TestFailureElsewhere(t *testing.T) {
 	f := noBox()
 	end := held(f)
@@ -63,7 +63,7 @@ func TestSuccessElsewhere(t *testing.T) {
 	}
 }
 
-// The end of a long operation is announced to a terminal without the focus. That of a short one is not.
+// The end of a long operation is announced to a terminal without the focus. The end of a short one is not announced.
 func TestLongOperationsAreAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		took    time.Duration

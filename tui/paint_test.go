@@ -26,7 +26,7 @@ func TestGlyphs(t *testing.T) {
 		frame := m.frame()
 		for _, r := range frame {
 			if r > 0x7e {
-				t.Fatalf("%s: %q", s.name, r)
+				t.Fatalf("%s: %q is not ASCII", s.name, r)
 			}
 		}
 		if strings.Count(frame, "\n") != want {

@@ -10,12 +10,12 @@ import (
 	"hermes-box/ops"
 )
 
-// How often the box is asked: often while something changes or the user works in the dashboard, seldom otherwise.
-// Without the focus only the host's files are read, which is cheap.
+// The intervals for asking the box: the short one while something changes or the user works in the dashboard, the long
+// one otherwise. Without the focus only the host's files are read, which is cheap.
 const (
 	pollOften  = 3 * time.Second
 	pollSeldom = 15 * time.Second
-	// statusBound is the longest time to wait for an answer. A limactl that hangs takes five seconds of it.
+	// statusBound is the timeout for an answer. It includes five seconds for a limactl that hangs.
 	statusBound = 30 * time.Second
 )
 
@@ -45,7 +45,7 @@ func (p *poll) wake() { p.every = pollOften }
 
 func (p *poll) slower() { p.every = min(p.every*3/2, pollSeldom) }
 
-// adapt makes polling slower while the answers stay the same, and frequent when they change.
+// adapt makes polling slower while the answers stay the same, and frequent again when they change.
 func (p *poll) adapt(st *ops.Status) {
 	digest := fmt.Sprint(st.State, st.Cause, st.Busy, st.LockError)
 	for _, c := range st.Components {
@@ -76,8 +76,8 @@ func (m *model) tick(t tickMsg) tea.Cmd {
 	return m.pollNow()
 }
 
-// focused records that the terminal has the focus: it reports that, or a key was pressed in it, since terminals do not
-// always report it. It reads the host's files, so that the key acts on the current state.
+// focused records that the terminal has the focus. It is called when the terminal reports the focus, and at each key,
+// since terminals do not always report the focus. It reads the host's files, so that the key acts on the current state.
 func (m *model) focused() tea.Cmd {
 	if !m.poll.blurred {
 		return nil
@@ -101,8 +101,8 @@ func readKnown(b Box) Known {
 	return k
 }
 
-// ask asks the box for its status, unless the terminal has no focus, the last answer is still to come, or an operation
-// of this dashboard is under way, whose events report the state.
+// ask asks the box for its status, unless there is no box, the terminal has no focus, an answer is still to come, or an
+// operation of this dashboard is under way: the events of the operation report the state.
 func (m *model) ask() tea.Cmd {
 	if m.poll.blurred || m.asking || m.own != nil || !m.known.Exists {
 		return nil
@@ -122,7 +122,7 @@ func (m *model) learn(k Known) tea.Cmd {
 	hadBox, created := m.hasBox(), k.Exists && !m.known.Exists
 	contradicted := m.state.learn(k, m.now())
 	if u := m.underway(); m.watching() && (u == nil || !u.Running || u.PID != m.op.pid || !u.Started.Equal(m.op.begun)) {
-		m.op.stop() // its last events are still read
+		m.op.stop() // the watch still reads its last events
 	}
 	if !k.Exists {
 		m.poll.slower() // there is no box to answer, and files seldom change

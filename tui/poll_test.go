@@ -52,11 +52,12 @@ func TestStaleAnswerShowsItsAge(t *testing.T) {
 		t.Error(s)
 	}
 	if m.ask() != nil {
-		t.Error("two questions are open at the same time")
+		t.Error("a second status was requested before the first was answered")
 	}
 }
 
-// Polling slows down while nothing changes, stops without the focus, and resumes with a key or the focus.
+// Polling slows down while nothing changes, and a key makes it frequent again. It stops without the focus and resumes
+// with it.
 func TestPollingSlowsAndStops(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	for range 10 {

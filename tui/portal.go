@@ -6,16 +6,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// portalBound is the longest time that opening may take, since it asks the box whether it runs.
+// portalBound is the timeout of portal, which asks the box whether it runs.
 const portalBound = 10 * time.Second
 
 type portalMsg struct {
 	url  string
-	seen bool // a browser was asked to show it
+	seen bool // a browser was started
 	err  error
 }
 
-// portal opens the page of the selected component, or Executor's, in the browser of this machine.
+// portal opens Executor's page or, if hermes is selected, Hermes's page in the browser of this machine.
 func (m *model) portal() tea.Cmd {
 	service := "executor"
 	if c, ok := m.selected(); ok && c.Name == "hermes" {
@@ -32,7 +32,7 @@ func (m *model) portal() tea.Cmd {
 	})
 }
 
-// opened shows the address, also if a browser has opened, which may be on another machine.
+// opened shows the address, even if a browser was started, since the browser may be on another machine.
 func (m *model) opened(msg portalMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
@@ -47,7 +47,7 @@ func (m *model) opened(msg portalMsg) tea.Cmd {
 	return cmd
 }
 
-// whyNoPortal returns why there is nothing to open; empty if there is.
+// whyNoPortal returns why there is no page to open; empty if there is one.
 func whyNoPortal(m *model) string {
 	if st := m.status().State; st != "running" && st != "degraded" {
 		return "the box is not running"

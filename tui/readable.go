@@ -10,7 +10,7 @@ import (
 	"hermes-box/tui/widget"
 )
 
-// readable turns a line of our own logs, which are JSON, into text. Any other line stays as it is.
+// readable formats a line of a JSON log of hermes-box as text. From any other line it only removes control sequences.
 func readable(line string) string {
 	line = widget.Clean(strings.TrimRight(line, "\r"))
 	if !strings.HasPrefix(line, "{") {

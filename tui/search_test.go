@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// n goes through the matches on the last screen of a log too, though they cannot be scrolled to the top.
+// n also goes through the matches on the last screen of a log, although these lines cannot be scrolled to the top.
 func TestSearchOnTheLastScreen(t *testing.T) {
 	m := logOf("hermes", manyLines(100))
 	screen(m)

@@ -31,7 +31,7 @@ func SignOf(state string) widget.Sign {
 	return sign("○", state, widget.Quiet) // stopped, unknown
 }
 
-// stopping is the state of a box while a stop is under way.
+// stopping is the state of a box while an operation stops or removes it.
 const stopping = "stopping"
 
 // SignOfVerdict returns the sign of the result of a check.

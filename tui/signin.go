@@ -18,7 +18,9 @@ func (m *model) signIn(step string) tea.Cmd {
 	return tea.Exec(w, func(err error) tea.Msg { return signedInMsg{err} })
 }
 
-// signedIn redraws the dashboard and asks the box. The sign-in has shown its errors itself.
+// signedIn asks the box for its state, and shows an error that the sign-in has not shown itself. It does not ask for
+// the size of the window: Bubble Tea does so when it takes the terminal back, and a second request at that time would
+// be a data race in Bubble Tea.
 func (m *model) signedIn(msg signedInMsg) tea.Cmd {
 	var exit *exec.ExitError
 	switch {
@@ -27,7 +29,7 @@ func (m *model) signedIn(msg signedInMsg) tea.Cmd {
 	case msg.err != nil:
 		m.fail(&failure{err: msg.err, what: "sign in"})
 	}
-	return tea.Batch(m.pollNow(), tea.RequestWindowSize)
+	return m.pollNow()
 }
 
 // walkthrough runs the sign-in on the terminal that the dashboard has handed over.
@@ -44,19 +46,19 @@ func (w *walkthrough) SetStdin(r io.Reader) { w.in = r }
 // SetStdout sets where Run asks for the key.
 func (w *walkthrough) SetStdout(out io.Writer) { w.out = out }
 
-// SetStderr is not needed.
+// SetStderr does nothing.
 func (w *walkthrough) SetStderr(io.Writer) {}
 
-// Run runs the sign-in; an error stays on the screen until a key is pressed.
+// Run runs the sign-in. An error stays on the screen until enter is pressed.
 func (w *walkthrough) Run() error {
 	err := w.run()
 	if err != nil && w.ctx.Err() == nil {
-		untilRead(w.ctx, w.in, w.out, "this step is not done")
+		waitForEnter(w.ctx, w.in, w.out, "this step is not done")
 	}
 	return err
 }
 
-// whyNotSignIn returns why the sign-in is refused now. It needs what attach needs.
+// whyNotSignIn returns why the sign-in is refused now. It has the same requirements as attach.
 func whyNotSignIn(m *model) string {
 	if m.signer == nil {
 		return "it is not available here"

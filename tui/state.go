@@ -18,17 +18,20 @@ type state struct {
 	live  *ops.Status // the last answer; nil before the first, and once the host's files contradict it
 	vm    string      // the state of the VM in the host's files when live arrived
 	seen  time.Time   // when live arrived
-	load  []float64   // of the CPUs, each between 0 and 1, the newest last
+	load  []float64   // of the CPUs, 1 if all are busy; the newest last
 
 	asking bool
 	asked  time.Time
 	failed error     // error of the last status
-	since  time.Time // a status that was asked for before then is outdated
+	since  time.Time // a status requested before this time is outdated
+
+	backupFailed time.Time // when a backup of this dashboard failed; zero if the last one was good
 
 	own *operation // the operation of this dashboard that is under way; nil if there is none
 }
 
-// status returns the last answer of the box, else what the host's files say. It is never nil.
+// status returns the last answer of the box or, if there is none, the state according to the host's files. It is never
+// nil.
 func (s *state) status() *ops.Status {
 	switch {
 	case s.live != nil && s.known.Exists:
@@ -52,8 +55,8 @@ func (s *state) hasBox() bool {
 	return s.known.Exists && (s.known.Ready || s.busy() != "")
 }
 
-// learn sets what the host's files say. It reports whether they contradict the last answer of the box, which it then
-// drops.
+// learn sets the state according to the host's files. It reports whether they contradict the last answer of the box. If
+// they do, it drops that answer.
 func (s *state) learn(k Known, now time.Time) (contradicted bool) {
 	switch {
 	case k.Name != s.known.Name, !k.Exists, !s.known.Exists: // another box, none, or a new one
@@ -68,7 +71,7 @@ func (s *state) learn(k Known, now time.Time) (contradicted bool) {
 	return contradicted
 }
 
-// forget drops the last answer, and one that is still to come.
+// forget drops the last answer, and an answer that was requested already and is still to come.
 func (s *state) forget(now time.Time) { s.live, s.since = nil, now }
 
 // answered sets the last answer of the box. If the status failed, the last answer stays.
@@ -165,7 +168,7 @@ func (s *state) stale(now time.Time) time.Duration {
 	return 0
 }
 
-// skew says how far the clock of the box is wrong; empty if it is right or not known.
+// skew returns a text with the error of the box's clock; empty if it is right or not known.
 func (s *state) skew() string {
 	st := s.status()
 	if !st.Live {
@@ -183,7 +186,7 @@ func (s *state) upTime(now time.Time) time.Duration {
 	return up
 }
 
-// components returns those of the last status, or of the lock if the box was never asked.
+// components returns the components of the last status or, if the box was never asked, of the lock.
 func (s *state) components() []ops.ComponentStatus {
 	if all := s.status().Components; len(all) > 0 || s.known.Lock == nil {
 		return all
@@ -195,7 +198,7 @@ func (s *state) components() []ops.ComponentStatus {
 	return all
 }
 
-// desired returns a component of the lock; nil if it is not there.
+// desired returns a component of the lock; nil if there is no lock or no such component.
 func (s *state) desired(name string) *lock.Component {
 	if s.known.Lock == nil {
 		return nil
@@ -214,7 +217,7 @@ func (s *state) drifted() int {
 	return n
 }
 
-// unknown is the state of a component that was not asked.
+// unknown is the state of a component before the box has reported one.
 const unknown = "unknown"
 
 // componentSign returns the sign of the state of a component; dim marks a state that is not current. While an operation

@@ -33,10 +33,11 @@ type step struct {
 	begun       time.Time
 	took        time.Duration
 	done, total int64
+	about       bool    // total is an estimate
 	rate        float64 // bytes a second, smoothed
 	moved       time.Time
 	phases      ops.Phases
-	detail      string // its current phase, the phase that failed, or why it could not be undone
+	detail      string // its current phase, the phase that failed, or why it is not undone
 }
 
 // bytes updates the bytes moved, and the rate, which it smooths over some seconds.
@@ -53,7 +54,7 @@ func (s *step) bytes(e ops.Event) {
 	s.done, s.total, s.moved = e.Done, e.Total, e.Time
 }
 
-// timeLeft returns how long the rest takes at this rate; empty if that is not known.
+// timeLeft returns how long the remaining bytes take at this rate; empty if that is not known.
 func (s *step) timeLeft() string {
 	if s.rate <= 0 || s.total <= s.done {
 		return ""
@@ -100,12 +101,19 @@ func (s *step) line(p page, w, titleW int) string {
 	case stepUndone:
 		mark, tail = p.Warn.Render("↩"), p.Dim.Render("undone")
 	}
-	return widget.Fit(mark+" "+widget.Fit(title, titleW)+tail, w)
+	return widget.Fit(mark+" "+widget.Fit(title, titleW-1)+" "+tail, w)
 }
 
-// progress draws the progress of a running step in w cells: its bytes if there are any, else its phase.
+// progress draws the progress of a running step in w cells: its bytes or, if there are none, its phase.
 func (s *step) progress(p page, w int) string {
 	took := widget.SoFar(p.now.Sub(s.begun))
+	if s.done > 0 && s.done >= s.total && (s.total <= 0 || s.about) { // the total is not known
+		text, rate := widget.Size(s.done)+" · "+took, widget.Size(int64(s.rate))+"/s"
+		if longer := text + " · " + rate; s.rate > 0 && ansi.StringWidth(longer) <= w {
+			text = longer
+		}
+		return p.Dim.Render(widget.Fit(text, max(0, min(w, ansi.StringWidth(text)))))
+	}
 	if s.total <= 0 || s.done >= s.total {
 		if text := s.detail + " · " + took; s.detail != "" && ansi.StringWidth(text) <= w {
 			return p.Dim.Render(text)
@@ -119,10 +127,16 @@ func (s *step) progress(p page, w int) string {
 		done = n
 	}
 	text := done + " of " + total
-	if ansi.StringWidth(text+" · "+s.timeLeft()) > w {
-		text = fmt.Sprintf("%d %%", 100*s.done/s.total)
+	if s.about {
+		text = done + " of about " + total
 	}
-	for _, more := range []string{s.timeLeft(), widget.Size(int64(s.rate)) + "/s"} { // the most useful that fits
+	if ansi.StringWidth(text+" · "+s.timeLeft()) > w {
+		text = fmt.Sprintf("%d %%", int(100*float64(s.done)/float64(s.total)))
+		if s.about {
+			text = "about " + text
+		}
+	}
+	for _, more := range []string{s.timeLeft(), widget.Size(int64(s.rate)) + "/s"} { // as many as fit
 		if longer := text + " · " + more; s.rate > 0 && more != "" && ansi.StringWidth(longer) <= w {
 			text = longer
 		}
@@ -133,7 +147,8 @@ func (s *step) progress(p page, w int) string {
 	return p.Dim.Render(widget.Fit(text, max(0, w)))
 }
 
-// someOf shortens a list to w cells: the first items and how many more there are.
+// someOf shortens a list to w cells: the first items and how many more there are. If not even the first item fits, it
+// returns the whole list.
 func someOf(list string, w int) string {
 	parts := strings.Split(list, ", ")
 	for n := len(parts); n > 0; n-- {

@@ -16,7 +16,7 @@ import (
 
 const fakeVariable = "HERMES_BOX_TUI_TEST_BOX"
 
-// TestMain runs the tests, or, if the variable is set, a dashboard of the misbehaving box that it names.
+// TestMain runs the tests or, if the variable is set, a dashboard of the misbehaving box that the variable names.
 func TestMain(m *testing.M) {
 	name := os.Getenv(fakeVariable)
 	if name == "" {
@@ -62,8 +62,8 @@ func dashboardOn(t testing.TB, name string) *ttytest.Terminal {
 	return ttytest.Start(t, exec.Command(os.Args[0]), 80, 24, fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 }
 
-// A flood of events does not delay keys. They are compared with those of an operation that sends nothing, at the same
-// time on the same machine.
+// A flood of events does not delay keys. The delay is compared with that during an operation that sends nothing, at
+// the same time on the same machine.
 func TestKeyToFrameInAFlood(t *testing.T) {
 	boxes := []string{"flood", "silence"}
 	on, took := map[string]*ttytest.Terminal{}, map[string][]time.Duration{} // by box
@@ -88,7 +88,7 @@ func TestKeyToFrameInAFlood(t *testing.T) {
 	for _, box := range boxes {
 		t.Logf("key to frame in %s: half within %v, 90 of 100 within %v, 99 within %v", box, within(box, 50), within(box, 90), within(box, 99))
 	}
-	if got := within("flood", 90); got > max(250*time.Millisecond, 4*within("silence", 90)) { // 33 ms on a quiet machine: make bench
+	if got := within("flood", 90); got > max(250*time.Millisecond, 4*within("silence", 90)) { // make bench measures it on a quiet machine
 		t.Errorf("90 of 100 keys within %v", got)
 	}
 	for _, box := range boxes {
@@ -114,7 +114,7 @@ func TestLeavingAHangingBox(t *testing.T) {
 	d.Restored()
 }
 
-// A panic restores the terminal, is printed, and ends with a status that is not 0.
+// After a panic the terminal is restored, the panic is printed, and the exit status is not 0.
 func TestPanicRestoresTheTerminal(t *testing.T) {
 	d := dashboardOn(t, "panic")
 	if status := d.Ends(5 * time.Second); status == 0 {

@@ -1,8 +1,8 @@
-// Package tui is the dashboard: hermes-box typed alone in a terminal.
+// Package tui is the dashboard, which hermes-box shows when it is run without arguments in a terminal.
 //
-// There is one Tea model; its views are plain structs. Nothing waits in Update: slow work is a command with a context
-// and a bound, and all commands end with the dashboard. One table of bindings feeds the footer, the list of keys, the
-// palette and the README. Every state is shown by glyph, word and colour.
+// There is one Tea model; its views are plain structs. Update never waits: slow work runs in commands, whose contexts
+// end with the dashboard. The footer, the list of keys, the palette and the README are made from one table of bindings.
+// Every state is shown by a glyph, a word and a colour.
 package tui
 
 import (
@@ -31,7 +31,6 @@ type Options struct {
 	Theme  string                 // one of widget.Themes; empty: the first
 	ASCII  bool                   // draw in ASCII only
 	Label  string                 // shown beside the name of the box: "demo"
-	Create bool                   // begin with create if there is no box
 	Browse func(url string) error // opens an address in a browser; nil if there is none
 	// SignIn runs the sign-in, or the step with that name, on this terminal. If it has shown its error itself, it
 	// returns an *exec.ExitError. If SignIn is nil, there is no sign-in.
@@ -40,15 +39,16 @@ type Options struct {
 	Typed func(string) string
 }
 
-// leaveBound is how long quitting waits for running work. A child that has not ended by then ends with the process.
+// leaveBound is how long quitting waits for running work. A child process that runs longer is killed when this process
+// ends.
 const leaveBound = 150 * time.Millisecond
 
-// Run shows the dashboard until the user quits or the context ends. An operation that is under way then is canceled and
-// undone before Run returns; Run reports that on Errors.
+// Run shows the dashboard until the user quits or the context ends. An operation that is still under way is canceled
+// and undone before Run returns, and Run reports that on Errors.
 func Run(ctx context.Context, b Box, o Options) error {
 	m := newModel(ctx, b)
 	m.theme, m.label = widget.NewTheme(o.Theme), o.Label
-	m.ascii, m.create = o.ASCII || !widget.UTF8Locale(os.Getenv), o.Create
+	m.ascii = o.ASCII || !widget.UTF8Locale(os.Getenv)
 	m.browse, m.signer = o.Browse, o.SignIn
 	if o.Typed != nil {
 		m.typed = o.Typed
@@ -86,7 +86,7 @@ func (o Options) program() []tea.ProgramOption {
 	return options
 }
 
-// reportUnread prints an error that was still on the screen, in the form that commands print it.
+// reportUnread prints an error that was still on the screen, in the form in which commands print errors.
 func (m *model) reportUnread(out io.Writer) {
 	f := m.failure
 	if m.op != nil && m.op.ended && m.op.ending() == "failed" && !m.op.watched && m.view == onOperation {
@@ -101,8 +101,8 @@ func (m *model) reportUnread(out io.Writer) {
 	}
 }
 
-// waitUndone waits for an operation to be undone, and prints the undoing. It returns the outcome: an error, unless the
-// operation was done before it could be canceled.
+// waitUndone waits for an operation to be undone. It prints the steps that are undone, those that are not, and the
+// warnings. It returns the outcome of the operation, which is nil if it was done before it could be canceled.
 func (m *model) waitUndone(out io.Writer) error {
 	o := m.op
 	switch {

@@ -6,7 +6,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// usage is "3.1/8G".
+// usage formats used and total space: "3.1/8G".
 func usage(u protocol.Usage) string {
 	if u.Total <= 0 {
 		return "–"

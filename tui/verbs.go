@@ -10,24 +10,31 @@ import (
 	"hermes-box/ops"
 )
 
-// verb is an operation that the dashboard offers. All but its key comes from the table of operations.
+// verb is an operation that the dashboard runs. For an operation of ops.Operations, everything but the key comes from
+// there.
 type verb struct {
 	ops.Operation
-	id     string // ID of its binding; empty if it is not offered here
+	id     string // ID of its binding; empty if the dashboard does not offer it
 	name   string // in titles and sentences: "stop", "force stop"
 	force  bool
 	effect string
 	words  string
 	ask    string
 	cancel string
+	done   string    // the text after success; empty: from the table
+	backup string    // the ID of the backup that it is about; empty: none
+	form   *question // the question in which its texts were typed; nil if there was none
+	// do runs the operation and returns its result; nil: Box.Do.
+	do func(ctx context.Context, b Box, sink ops.Sink) (any, error)
 }
 
-// verbKeys are the keys of operations, and their places in the footer. An operation without a key is in the palette.
+// verbKeys are the keys of operations, and their places in the footer. An operation without a key is only in the
+// palette.
 var verbKeys = map[string]struct {
 	key  string
 	rank int
 }{
-	"create": {"c", 0}, "start": {"s", 3}, "stop": {"S", 9}, "force-stop": {"K", 0}, "restart": {"R", 0}, "destroy": {"X", 0},
+	"create": {"c", 0}, "start": {"s", 3}, "stop": {"S", 10}, "force-stop": {"K", 0}, "restart": {"R", 0}, "backup": {"b", 0}, "destroy": {"X", 0}, "force-destroy": {"F", 0},
 }
 
 // verbs returns the operations that the dashboard can run. An operation whose --force has an effect of its own is
@@ -39,11 +46,13 @@ func verbs() (all []verb) {
 		}
 		v := verb{Operation: o, id: o.Name, name: o.Name, effect: o.Effect, words: o.Words, ask: o.Ask, cancel: o.Cancel}
 		if o.Destructive {
-			v.force = true // typing the name replaces --force
 			v.effect += "; asks for its name"
 		}
 		all = append(all, v)
 		if f := o.Force; f != nil && f.Effect != "" {
+			if o.Destructive {
+				f.Effect += "; asks for its name"
+			}
 			all = append(all, verb{Operation: o, id: "force-" + o.Name, name: "force " + o.Name, force: true,
 				effect: f.Effect, words: f.Words, ask: f.Ask, cancel: f.Cancel})
 		}
@@ -51,7 +60,7 @@ func verbs() (all []verb) {
 	return all
 }
 
-// verbOf returns the verb of an operation that another process runs, which may be one that is not offered here.
+// verbOf returns the verb of the operation with that name. The verb has no id if the dashboard does not offer it.
 func verbOf(operation string) verb {
 	all := verbs()
 	if i := slices.IndexFunc(all, func(v verb) bool { return v.Name == operation }); i >= 0 {
@@ -61,14 +70,20 @@ func verbOf(operation string) verb {
 	return verb{Operation: o, name: operation, cancel: o.Cancel}
 }
 
-// run runs the operation on a box.
-func (v verb) run(ctx context.Context, b Box, sink ops.Sink) error {
+// run runs the operation on a box and returns its result.
+func (v verb) run(ctx context.Context, b Box, sink ops.Sink) (any, error) {
+	if v.do != nil {
+		return v.do(ctx, b, sink)
+	}
 	return b.Do(ctx, v.Name, v.force, sink)
 }
 
 // doneText returns the text after success.
 func (v verb) doneText(box string) string {
-	if v.Done == "" {
+	switch {
+	case v.done != "":
+		return v.done
+	case v.Done == "":
 		return box + ": " + v.name + " finished"
 	}
 	return box + " " + v.Done
@@ -96,12 +111,13 @@ func keyOfVerb(name string) string {
 	return ""
 }
 
-// question returns the question before the operation; nil if there is none.
-func (v verb) question(box string) *question {
+// question returns the question before the operation; nil if there is none. more is appended to the text of a question
+// that asks for the name of the box.
+func (v verb) question(box, more string) *question {
 	title := strings.ToUpper(v.name[:1]) + v.name[1:] + " " + box
 	switch {
 	case v.Destructive:
-		q := confirm(title, v.ask+"\n\nType the name of the box to "+v.name+" it.")
+		q := confirm(title, v.ask+more+"\n\nType the name of the box to "+v.name+" it.")
 		q.Yes, q.No = v.name, "keep it"
 		q.TypeName(box)
 		return q
@@ -126,7 +142,11 @@ func verbBindings() (all []binding) {
 
 // askFirst begins an operation, after its question if it has one.
 func (m *model) askFirst(v verb) tea.Cmd {
-	q := v.question(m.name())
+	more := ""
+	if v.Destructive {
+		more = m.newestText()
+	}
+	q := v.question(m.name(), more)
 	if q == nil {
 		return m.begin(v)
 	}
@@ -146,7 +166,7 @@ func placesOf(need ops.Need) place {
 	return withBox
 }
 
-// whyNotNow returns a function that says why the box does not meet a need.
+// whyNotNow returns a function that returns why the box does not meet a need; empty if it does.
 func whyNotNow(need ops.Need) func(*model) string {
 	switch need {
 	case ops.NeedsNoBox:

@@ -7,16 +7,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"hermes-box/internal/age"
 	"hermes-box/tui/widget"
 )
 
-// The smallest size that is laid out. Below it the frame is one plain line.
+// The smallest terminal that is laid out. In a smaller one the frame is one plain line.
 const (
 	leastWidth  = 60
 	leastHeight = 16
 )
 
-// View is one frame.
+// View returns one frame.
 func (m *model) View() tea.View {
 	v := tea.NewView(m.frame())
 	v.AltScreen, v.ReportFocus = true, true
@@ -75,16 +76,19 @@ func (m *model) header(w int) string {
 	if g := st.Guest; g != nil && m.hasBox() {
 		left = append(left, widget.Clean(g.OS+" "+g.Arch))
 		if st.Live && m.own == nil {
-			left = append(left, "up "+widget.Age(m.upTime(m.now())))
+			left = append(left, "up "+age.Format(m.upTime(m.now())))
 		}
 	}
 	var rights []string
+	if text := m.backupAge(m.page()); text != "" && m.hasBox() {
+		rights = append(rights, text)
+	}
 	switch {
 	case m.known.Err != nil:
-	case m.known.Lock != nil:
-		rights = append(rights, "lock "+t.Good.Render("✓"))
-	default:
+	case m.known.Lock == nil:
 		rights = append(rights, "lock "+t.Warn.Render("! missing or wrong"))
+	case !m.hasBox():
+		rights = append(rights, "lock "+t.Good.Render("✓"))
 	}
 	if n := m.drifted(); n > 0 {
 		rights = append(rights, t.Warn.Render(fmt.Sprintf("↑ %d drift", n)))
@@ -110,6 +114,10 @@ func (m *model) body(w, h int) []string {
 		lines = m.logs.view(p, w, h)
 	case onDoctor:
 		lines = m.doctor.view(p, w, h)
+	case onFiles:
+		lines = m.files.view(p, w, h)
+	case onBackups:
+		lines = m.backups.view(p, s, w, h)
 	default:
 		lines = m.dashboard.view(p, s, dashboardRoom{s.causes(p, w), s.nextLines(p, w-4), m.keyLines(w - 4)}, w, h)
 	}
@@ -139,7 +147,7 @@ func (m *model) overlaid(lines []string) []string {
 	case m.dialog != nil:
 		w = min(w, 64)
 		title := p.Title.Render(m.dialog.Title)
-		if m.dialog.Typed() {
+		if m.dialog.Destroys() {
 			title = p.Bad.Render("! " + m.dialog.Title)
 		}
 		return p.Over(lines, m.w, title, w, m.dialog.View(p.Theme, w-4, len(lines)-2))

@@ -16,8 +16,8 @@ import (
 // watching reports whether the operation on the screen is run by another process and has not ended.
 func (m *model) watching() bool { return m.op != nil && m.op.watched && !m.op.ended }
 
-// watch shows the operation of another process from the events in its log. It follows the log only while the operation
-// is on the screen, and cannot cancel the operation.
+// watch shows the operation of another process from the events in the log of operations. It follows the log only while
+// the operation is on the screen. The user cannot cancel the operation from here.
 func (m *model) watch(u *ops.Underway) tea.Cmd {
 	if !m.tasks.begin() {
 		return nil
@@ -25,6 +25,7 @@ func (m *model) watch(u *ops.Underway) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
 	o := &operation{verb: verbOf(u.Operation), box: m.name(), begun: u.Started, watched: true, pid: u.PID, stop: cancel,
 		feed: newFeed(mergeEvents), done: make(chan struct{})}
+	o.about = m.bytesOf(o.verb.Operation)
 	m.show(onOperation)
 	m.op = o
 	go func() {
@@ -44,7 +45,7 @@ func followEvents(ctx context.Context, w *worker, u *ops.Underway, push func(ops
 	defer ended()
 	r := &eventReader{of: u, push: push, ended: ended}
 	err := w.box.Logs(ctx, "operations", logLines, true, r)
-	if !r.over && w.ctx.Err() == nil { // it may have ended between two reads: read its last events from the file
+	if !r.over && w.ctx.Err() == nil { // it may have ended between two reads, so read its last events from the file
 		last := &eventReader{of: u, push: push, skip: r.taken, ended: func() {}}
 		err = errors.Join(err, w.box.Logs(w.ctx, "operations", logLines, false, last))
 		r.finished, r.failed = last.finished, last.failed
@@ -62,7 +63,7 @@ func followEvents(ctx context.Context, w *worker, u *ops.Underway, push func(ops
 	return err
 }
 
-// eventReader reads the events of one operation from a log that may also hold those of others, before and after it.
+// eventReader reads the events of one operation from a log that may also hold events of earlier and later operations.
 type eventReader struct {
 	of    *ops.Underway
 	push  func(ops.Event)

@@ -29,6 +29,7 @@ func underwayElsewhere(t *testing.T, events ...ops.Event) *fake {
 	return f
 }
 
+// o shows the operation of another process, and its outcome.
 func TestWatchAnotherProcess(t *testing.T) {
 	plan := ops.Event{Operation: "create", Time: noon, Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "vm", Title: "make the VM"}, {ID: "boot", Title: "boot the VM"}}}
 	started := ops.Event{Operation: "create", Time: noon, Kind: ops.Started, Step: "vm", Title: "make the VM"}
@@ -38,10 +39,10 @@ func TestWatchAnotherProcess(t *testing.T) {
 		events []ops.Event
 		want   []string
 	}{
-		{"well", []ops.Event{plan, started, done, {Operation: "create", Time: noon, Kind: ops.Finished}}, []string{"create done", "✓ make the VM", "main is ready"}},
-		{"badly", []ops.Event{plan, started, {Operation: "create", Time: noon, Kind: ops.Failed, Step: "vm", Error: "no room"}, {Operation: "create", Time: noon, Kind: ops.Finished, Error: "no room is left"}},
+		{"succeeds", []ops.Event{plan, started, done, {Operation: "create", Time: noon, Kind: ops.Finished}}, []string{"create done", "✓ make the VM", "main is ready"}},
+		{"fails", []ops.Event{plan, started, {Operation: "create", Time: noon, Kind: ops.Failed, Step: "vm", Error: "no room"}, {Operation: "create", Time: noon, Kind: ops.Finished, Error: "no room is left"}},
 			[]string{"create failed", "✗ make the VM", "no room is left"}},
-		{"killed", []ops.Event{plan, started}, []string{"create failed", "create was cut off: its process (pid 4194304) is gone"}},
+		{"is killed", []ops.Event{plan, started}, []string{"create failed", "create was cut off: its process (pid 4194304) is gone"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := underwayElsewhere(t, c.events...)
@@ -60,7 +61,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 			s := screen(m)
 			for _, want := range c.want {
 				if !strings.Contains(s, want) {
-					t.Errorf("no %q:\n%s", want, s)
+					t.Errorf("the screen does not show %q:\n%s", want, s)
 				}
 			}
 			if f.did("create") {
@@ -70,7 +71,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 	}
 }
 
-// Leaving an operation of another process asks no question and does not end the operation.
+// While the operation of another process is watched, esc stops watching, and q quits without a question.
 func TestWatchIsLeft(t *testing.T) {
 	f := underwayElsewhere(t)
 	m := on(f)
@@ -85,8 +86,8 @@ func TestWatchIsLeft(t *testing.T) {
 	m.tasks.wait(time.Second)
 }
 
-// If another process runs a stop and then a start, the operation on the screen ends with its own outcome, and o then
-// shows the other.
+// If another process runs a stop and then a start, the view of the stop ends with the outcome of the stop, and o then
+// shows the start.
 func TestWatchOneOfTwoOperations(t *testing.T) {
 	event := func(operation string, kind ops.Kind, steps ...ops.StepInfo) ops.Event {
 		at := map[string]time.Time{"stop": noon, "start": noon.Add(time.Minute)}[operation]
@@ -116,12 +117,12 @@ func TestWatchOneOfTwoOperations(t *testing.T) {
 		}
 		settle(t, m)
 		if s := screen(m); strings.Contains(s, halt.Title) || !strings.Contains(s, boot.Title) {
-			t.Errorf("more than the steps of the start is shown, or not those:\n%s", s)
+			t.Errorf("a step of the stop is shown, or the step of the start is not:\n%s", s)
 		}
 	}
 }
 
-// The last events of an operation that has ended while its log was not read are shown too, each once.
+// If an operation ends while its log is not read, its last events are still shown, each once.
 func TestWatchEndsWithTheLastEvents(t *testing.T) {
 	step := ops.StepInfo{ID: "boot", Title: "boot the VM"}
 	event := func(kind ops.Kind) ops.Event {

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// worker runs slow work outside Update. All of it ends with the context of the worker, which ends with the dashboard.
+// worker runs slow work outside Update. The work ends with the context of the worker, which ends with the dashboard.
 type worker struct {
 	ctx   context.Context
 	stop  context.CancelFunc

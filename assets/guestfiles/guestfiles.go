@@ -1,4 +1,5 @@
-// Package guestfiles holds the files that the helper installs in a guest: units, settings, tmux and terminfo. The tree below root mirrors the guest's own.
+// Package guestfiles holds the files that the helper installs in a guest: units, settings, tmux and terminfo. The
+// directory root has the layout of the guest's root.
 package guestfiles
 
 import (
@@ -16,8 +17,9 @@ const TerminfoSource = "/usr/local/share/hermes-box/xterm-ghostty.ti"
 // SSHD is the guest path of the sshd settings. Check them with `sshd -t` before sshd reads them.
 const SSHD = "/etc/ssh/sshd_config.d/00-hermes-box.conf"
 
-// Enabled are the units that start at boot. The dashboard starts with hermes.service.
-var Enabled = []string{"hermes-box-recovery.service", "executor.service", "hermes.service", "swapfile.swap"}
+// Enabled lists the units that the bootstrap enables, so that they start at boot. The unit of the dashboard is not one
+// of them: hermes.service starts it.
+var Enabled = []string{"hermes-box-helper.service", "hermes-box-recovery.service", "executor.service", "hermes.service", "swapfile.swap"}
 
 // File is one file for a guest.
 type File struct {

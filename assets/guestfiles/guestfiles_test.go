@@ -19,11 +19,11 @@ func find(t *testing.T, path string) File {
 	return File{}
 }
 
-// run checks a file with the program that will read it, and skips the test if that is not installed.
+// run checks a file with the program that will read it, and skips the test if the program is not installed.
 func run(t *testing.T, f File, program string, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not here", program)
+		t.Skipf("%s is not installed", program)
 	}
 	path := filepath.Join(t.TempDir(), filepath.Base(f.Path))
 	if err := os.WriteFile(path, f.Data, f.Mode); err != nil {
@@ -39,7 +39,7 @@ func run(t *testing.T, f File, program string, args ...string) string {
 func TestModes(t *testing.T) {
 	for _, f := range All() {
 		if !filepath.IsAbs(f.Path) || len(f.Data) == 0 {
-			t.Errorf("%q holds %d bytes", f.Path, len(f.Data))
+			t.Errorf("%q has %d bytes; want an absolute path and some content", f.Path, len(f.Data))
 		}
 		if executable := strings.HasPrefix(string(f.Data), "#!"); executable != (f.Mode == 0o755) {
 			t.Errorf("%s has mode %v", f.Path, f.Mode)
@@ -54,7 +54,7 @@ func TestShell(t *testing.T) {
 	run(t, find(t, "/etc/profile.d/zz-hermes-box.sh"), "sh", "-n")
 }
 
-// The snippet does nothing unless the shell is an interactive ssh login with a terminal.
+// Without a terminal the profile does not run tm, even if the environment is that of an ssh login.
 func TestProfileStaysQuiet(t *testing.T) {
 	f := find(t, "/etc/profile.d/zz-hermes-box.sh")
 	path := filepath.Join(t.TempDir(), "profile.sh")
@@ -81,13 +81,13 @@ func TestTerminfoCompiles(t *testing.T) {
 
 func TestTmuxAcceptsConf(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("tmux is not here")
+		t.Skip("tmux is not installed")
 	}
 	path := filepath.Join(t.TempDir(), "tmux.conf")
 	if err := os.WriteFile(path, find(t, "/etc/tmux.conf").Data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Our own server, not one of whoever runs the tests.
+	// A separate tmux server, not one of the user who runs the tests.
 	socket := filepath.Join(t.TempDir(), "s")
 	tmux := func(args ...string) (string, error) {
 		out, err := exec.Command("tmux", append([]string{"-S", socket, "-f", path}, args...)...).CombinedOutput()
@@ -107,7 +107,7 @@ func TestTmuxAcceptsConf(t *testing.T) {
 	}
 }
 
-// sshd prints nothing before tmux, because it would flash by.
+// sshd prints neither the message of the day nor the last login, because tmux would cover them at once.
 func TestLoginIsQuiet(t *testing.T) {
 	text := string(find(t, SSHD).Data)
 	for _, want := range []string{"\nPrintMotd no\n", "\nPrintLastLog no\n"} {

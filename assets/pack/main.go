@@ -1,5 +1,5 @@
-// Command pack compresses the guest helper for embedding: pack FROM TO. The same input gives the same output, and TO is not
-// written if it is the same already, so that make and the Go build cache see no change.
+// Command pack compresses the guest helper for embedding: pack FROM TO. The same input gives the same output. If TO
+// has that content already, it is not written, so that make and the Go build cache see no change.
 package main
 
 import (

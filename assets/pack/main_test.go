@@ -43,6 +43,6 @@ func TestPack(t *testing.T) {
 		t.Error("the same bytes were written again")
 	}
 	if err := pack(filepath.Join(dir, "none"), to); err == nil {
-		t.Error("packed what is not there")
+		t.Error("no error for a missing file")
 	}
 }

@@ -16,7 +16,7 @@ import (
 // build is a running step of prepare: its directories and its log.
 type build struct {
 	lab   *lab
-	dir   string   // the product: empty at first, renamed into place when the step succeeds
+	dir   string   // for the product; renamed to its final name when the step succeeds
 	tmp   string   // temporary files; removed at the end
 	log   *os.File // output of commands
 	built bool     // the step has built something
@@ -26,10 +26,11 @@ type build struct {
 type cmd struct {
 	argv []string
 	dir  string
-	env  []string // in addition to our own
+	env  []string // in addition to the environment of this process
 }
 
-// exec runs a program with its output in the step's log; a failure names the program and its last lines.
+// exec runs a program with its output in the step's log. If the program fails, the error has its name and the end of
+// its output. If ctx has ended, the error is that of ctx.
 func (b *build) exec(ctx context.Context, c cmd) error {
 	_, err := b.start(ctx, c, b.log)
 	return err
@@ -52,7 +53,7 @@ func (b *build) start(ctx context.Context, c cmd, stdout io.Writer) (*exec.Cmd, 
 	if stdout == io.Writer(b.log) {
 		x.Stdout = x.Stderr // one stream keeps the lines in order
 	}
-	// An interrupted build ends its children too.
+	// An interrupt also ends the processes that the program has started.
 	x.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	x.Cancel = func() error { return syscall.Kill(-x.Process.Pid, syscall.SIGTERM) }
 	x.WaitDelay = 10 * time.Second
@@ -87,7 +88,7 @@ func firstLine(out []byte) string {
 	return line
 }
 
-// checkout finds the directory of the product's go.mod. The lab runs inside the checkout.
+// checkout finds the directory of hermes-box's go.mod. The current directory must be in the checkout.
 func checkout(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {

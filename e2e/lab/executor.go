@@ -22,13 +22,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// executorToken passes the token to the server from a file or the environment. The server's own flag would show it in
-// the process list.
+// executorToken is a script that passes the token to the server from a file or the environment. On a command line the
+// server's flag would show the token in the process list.
 //
 //go:embed executor-token.js
 var executorToken string
 
-// executorBase are the packages that the program needs.
+// executorBase lists the Debian packages that Executor needs.
 var executorBase = []string{"libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "base-files"}
 
 var executorConfig = v1.Config{
@@ -45,7 +45,8 @@ var executorConfig = v1.Config{
 	ExposedPorts: map[string]struct{}{"4788/tcp": {}},
 }
 
-// executorStep builds Executor's image from its npm package, as an OCI layout in registry/.
+// executorStep builds Executor's image from its npm package and the packages of executorBase, as an OCI layout in
+// registry/.
 func executorStep() step {
 	return step{
 		name:    "executor",
@@ -137,7 +138,7 @@ func writeTar(path string, fill func(*tar.Writer) error) error {
 	return f.Close()
 }
 
-// appLayer holds the package's bin/ as /app/bin, and the script that passes the token.
+// appLayer writes the files of the package's bin/ into /app/bin, the script that passes the token, and an empty /data.
 func appLayer(w *tar.Writer, tgz string) error {
 	for _, dir := range []string{"app/", "app/bin/", "data/"} {
 		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: epoch}); err != nil {
@@ -167,8 +168,8 @@ func appLayer(w *tar.Writer, tgz string) error {
 	})
 }
 
-// baseLayer holds the system without device nodes, which the container engine provides, and without the state of apt
-// and dpkg, which differs between runs.
+// baseLayer writes the system without some files, whose directories it keeps: device nodes, which the container engine
+// provides, the state of apt and dpkg, caches and logs, which differ between runs, and documentation.
 func baseLayer(w *tar.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -185,7 +186,7 @@ func baseLayer(w *tar.Writer, path string) error {
 	})
 }
 
-// copyTar copies the entries that keep wants, owned by root and without their times.
+// copyTar copies the entries for which keep returns true. Root owns the copies, and their time is epoch.
 func copyTar(w *tar.Writer, r io.Reader, keep func(*tar.Header) bool) error {
 	in := tar.NewReader(r)
 	for {

@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// file is one file of a product with the digest that its client reported. The bytes were checked against it.
+// file is a file of a product. If a package client has fetched the file, Digest is the digest that the client
+// reported, and record compares the file with it.
 type file struct {
 	Name    string `json:"name"`
 	Package string `json:"package"`
@@ -71,7 +72,8 @@ func (l *lab) files(product string) ([]file, error) {
 	return files, nil
 }
 
-// digestFile hashes a file in the form of like: "sha256:<hex>" or "sha512-<base64>".
+// digestFile returns the size and the digest of a file. The digest is "sha512-<base64>" if like begins with "sha512-",
+// and otherwise "sha256:<hex>".
 func digestFile(path, like string) (size int64, digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

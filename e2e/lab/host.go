@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// tool is a program that the lab or a box needs on the host, and its Debian package.
+// tool is something that the lab or a box needs on the host. program is its name or, if it is not on the PATH, the
+// path of a file. pkg is its Debian package.
 type tool struct{ program, pkg string }
 
 var tools = []tool{
@@ -52,7 +53,8 @@ func (b *build) installTools(ctx context.Context) error {
 	}
 	apt := []string{"-o", "DPkg::Lock::Timeout=300", "-q"}
 	env := "DEBIAN_FRONTEND=noninteractive"
-	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, apt...), env: []string{env}}) // one broken source fails it; the install decides
+	// This fails if one source is broken. The install may still succeed then.
+	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, apt...), env: []string{env}})
 	install := append([]string{"apt-get", "install", "--yes", "--no-install-recommends"}, apt...)
 	b.built = true
 	return b.exec(ctx, cmd{argv: append(install, missing...), env: []string{env}})
@@ -73,19 +75,20 @@ func missingPackages(need []tool, have func(program string) bool) []string {
 func (b *build) guestSources(ctx context.Context) ([]string, error) {
 	release, err := os.ReadFile("/etc/os-release")
 	if err != nil {
-		return nil, fmt.Errorf("which system is this: %w", err)
+		return nil, fmt.Errorf("find out the system of this machine: %w", err)
 	}
 	codename := osRelease(string(release), "VERSION_CODENAME")
 	if osRelease(string(release), "ID") != "debian" || codename == "" {
 		return nil, nil
 	}
-	// apt lists only indexes that it has fetched. A fresh machine has none, so fetch our own.
+	// apt lists only indexes that it has fetched. A fresh machine has none, so fetch them for the lab alone.
 	lists := filepath.Join(b.tmp, "lists")
 	if err := os.MkdirAll(filepath.Join(lists, "partial"), 0o755); err != nil {
 		return nil, err
 	}
 	options := []string{"-q", "-o", "Dir::State::lists=" + lists, "-o", "Dir::Cache=" + b.tmp, "-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"}
-	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, options...)}) // one broken source fails it; the others are enough
+	// This fails if one source is broken. The others may be enough.
+	_ = b.exec(ctx, cmd{argv: append([]string{"apt-get", "update"}, options...)})
 	list := append([]string{"apt-get", "indextargets"}, options...)
 	out, err := b.output(ctx, cmd{argv: append(list, "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")})
 	if err != nil {

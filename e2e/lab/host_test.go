@@ -42,7 +42,7 @@ func TestMissingPackages(t *testing.T) {
 	}
 }
 
-func TestLimaVersionIsTheModules(t *testing.T) {
+func TestLimaVersionMatchesGoMod(t *testing.T) {
 	mod, err := os.ReadFile("../limactl/go.mod")
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// finishRoot is run by mmdebstrap with the root as $1. It makes the tree bootable by Lima and copies the kernel and the
-// initrd out.
+// finishRoot is a script that mmdebstrap runs with the root directory of the new system as $1. It prepares the system
+// for its first boot under Lima, and puts the kernel, the initrd and sources.list into its directory /lab, from where
+// mmdebstrap copies them.
 const finishRoot = `set -eu
 root=$1
 echo '/dev/vda / ext4 defaults 0 1' > "$root/etc/fstab"
@@ -24,8 +25,8 @@ cp "$root"/boot/initrd.img-* "$root/lab/initrd.img"
 cat "$root"/etc/apt/sources.list > "$root/lab/sources.list"
 `
 
-// makeDisk turns the tree into a disk image just large enough for its files. At the first boot Lima enlarges the disk and
-// cloud-init the filesystem.
+// makeDisk turns the system into a disk image of 3 GiB. At the first boot Lima enlarges the disk, and cloud-init the
+// filesystem.
 const makeDisk = `set -eu
 mkdir root
 tar --extract --file root.tar --directory root --numeric-owner --xattrs --xattrs-include='*' --exclude='./dev/*' --exclude='./lab'

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// install puts limactl and a link to the hermes-box of this checkout on the PATH. It never replaces programs that are
-// there already.
+// install puts Lima and a link to the hermes-box of the current directory into /usr/local or, for an ordinary user,
+// into ~/.local. It does not install a program that is on the PATH already.
 func (l *lab) install(ctx context.Context, out io.Writer) error {
 	prefix := "/usr/local"
 	if os.Geteuid() != 0 {
@@ -55,7 +55,8 @@ func (l *lab) installLima(ctx context.Context, prefix string, out io.Writer) err
 	return nil
 }
 
-// link links a program of this directory into the PATH, unless one of that name is there.
+// link makes a link in dir to a program of the current directory, unless a program of that name is on the PATH or dir
+// has a file of that name.
 func link(program, dir string, out io.Writer) error {
 	if found, err := exec.LookPath(program); err == nil {
 		fmt.Fprintf(out, "%s is there already: %s\n", program, found)

@@ -26,7 +26,7 @@ func (b *build) lima(ctx context.Context) error {
 		return err
 	}
 	dir = filepath.Join(dir, "e2e", "limactl")
-	// Without the flag limactl reports its version as unknown.
+	// Without -X limactl reports its version as unknown.
 	limactl := cmd{
 		argv: []string{"go", "build", "-trimpath", "-ldflags", "-s -w -X " + limaModule + "/pkg/version.Version=" + limaVersion,
 			"-o", filepath.Join(b.dir, "bin", "limactl"), limaModule + "/cmd/limactl"},

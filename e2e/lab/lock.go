@@ -13,7 +13,8 @@ import (
 
 func (l *lab) lockPath() string { return l.path(lock.FileName) }
 
-// writeLock writes a lock of the artifacts in the cache, with the digests that the clients reported.
+// writeLock writes a lock of the artifacts in the cache. Its digests are those that the package clients reported, and
+// for the images, which the lab builds, those of the result.
 func (l *lab) writeLock() error {
 	made, err := l.makeLock()
 	if err != nil {

@@ -1,7 +1,8 @@
-// Lab fetches and builds everything a real box needs on a Debian machine, and serves it on loopback: limactl
-// at the qualified version, a guest image, the six components at pinned versions, and the lock that names them.
+// Lab fetches and builds everything a real box needs on a Debian machine: limactl at the version that the lock pins, a
+// guest image, the six components at pinned versions, and the lock itself. It serves the image and the components on
+// loopback.
 //
-// It fetches by name, with the ordinary clients: apt, npm, pip and go.
+// It fetches packages by name and version, with the ordinary clients: apt, npm, pip and go.
 package main
 
 import (
@@ -45,8 +46,8 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&l.dir, "cache", defaultCache(), "where everything is kept (HERMES_BOX_LAB)")
-	root.PersistentFlags().IntVar(&l.port, "port", defaultPort, "loopback port the lock's urls name")
+	root.PersistentFlags().StringVar(&l.dir, "cache", defaultCache(), "directory of the cache (HERMES_BOX_LAB)")
+	root.PersistentFlags().IntVar(&l.port, "port", defaultPort, "loopback port in the URLs of the lock")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		dir, err := filepath.Abs(l.dir)
 		l.dir = dir
@@ -55,7 +56,7 @@ func command() *cobra.Command {
 	root.AddCommand(
 		&cobra.Command{
 			Use:   "prepare",
-			Short: "Fetch and build what is missing; does nothing where all is there",
+			Short: "Fetch and build what is missing",
 			Args:  cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
 				ctx, stop := interruptible()
@@ -65,7 +66,7 @@ func command() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "run -- COMMAND [ARG...]",
-			Short: "Serve the cache for as long as COMMAND runs, and end with its status",
+			Short: "Serve the cache while COMMAND runs, and exit with its status",
 			Args:  cobra.MinimumNArgs(1),
 			RunE:  func(_ *cobra.Command, args []string) error { return l.run(context.Background(), args) },
 		},
@@ -81,13 +82,13 @@ func command() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "install",
-			Short: "Install limactl for this machine, if it has none",
+			Short: "Put limactl and hermes-box on the PATH, unless they are there",
 			Args:  cobra.NoArgs,
 			RunE:  func(c *cobra.Command, _ []string) error { return l.install(c.Context(), os.Stdout) },
 		},
 		&cobra.Command{
 			Use:   "user",
-			Short: "Print the ordinary user Lima may run as; as root, make it",
+			Short: "Print the ordinary user that runs Lima; as root, create that user if it is missing",
 			Args:  cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
 				name, err := ordinaryUser(c.Context())

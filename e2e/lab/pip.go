@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// pipStep fetches wheels for the guest's Python. Pins holds one "name==version" a line.
+// pipStep fetches wheels for the guest's Python. pins has one "name==version" on each line.
 func pipStep(component, pins string) step {
 	return step{
 		name:    component,
@@ -22,9 +22,9 @@ func pipStep(component, pins string) step {
 	}
 }
 
-// pipTarget are the options that select the guest's Python and system.
+// pipTarget returns the options that select the guest's Python and system.
 func pipTarget() []string {
-	// pip would compare Requires-Python with the Python that runs it. The pins were made for the guest's.
+	// pip install may compare Requires-Python with the Python that runs pip, but the pins are for the guest's Python.
 	args := []string{"--only-binary=:all:", "--no-deps", "--ignore-requires-python", "--implementation", "cp", "--python-version", guestPython}
 	for _, abi := range []string{"cp" + strings.ReplaceAll(guestPython, ".", ""), "abi3", "none"} {
 		args = append(args, "--abi", abi)
@@ -88,7 +88,7 @@ func parsePipReport(data []byte) ([]file, error) {
 	for _, i := range report.Install {
 		u, err := url.Parse(i.Download.URL)
 		if err != nil {
-			return nil, fmt.Errorf("pip's report: where %s is: %w", i.Metadata.Name, err)
+			return nil, fmt.Errorf("pip's report: the URL of %s: %w", i.Metadata.Name, err)
 		}
 		name, sum := path.Base(u.Path), i.Download.Archive.Hashes["sha256"]
 		if !strings.HasSuffix(name, ".whl") || !plainName(name) || sum == "" {

@@ -46,12 +46,12 @@ func (p *progress) String() string {
 	case p.built:
 		return "made in " + seconds(p.took)
 	default:
-		return "there"
+		return "up to date"
 	}
 }
 
-// prepare builds the missing products, several at a time, and then writes the lock. A second prepare of the same cache
-// waits for the first.
+// prepare builds the products that are missing or have another recipe now, several at a time, and then writes the
+// lock. A second prepare of the same cache waits for the first.
 func (l *lab) prepare(ctx context.Context, out io.Writer) error {
 	syscall.Umask(0o022) // the ordinary user must be able to read the products
 	began := time.Now()
@@ -88,7 +88,7 @@ func (l *lab) prepare(ctx context.Context, out io.Writer) error {
 			fmt.Fprintf(out, "%6.1fs  %-10s  %s\n", time.Since(began).Seconds(), s.name, p)
 		}()
 	}
-	// When one step fails, the others finish: their products are kept.
+	// When a step fails, the steps that do not depend on it still finish, and their products are kept.
 	var failed []error
 	for _, s := range all {
 		p := running[s.name]

@@ -58,7 +58,7 @@ func TestStepsAreConsistent(t *testing.T) {
 	products := map[string]bool{}
 	for _, s := range steps() {
 		if names[s.name] || s.product != "" && products[s.product] {
-			t.Errorf("two steps make %s", s.name)
+			t.Errorf("%s has the name or the product of an earlier step", s.name)
 		}
 		for _, after := range s.after {
 			if !names[after] {

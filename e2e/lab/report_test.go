@@ -17,13 +17,13 @@ func TestParseNPMPack(t *testing.T) {
 		err       string
 	}{
 		{
-			name: "two",
+			name: "two packages",
 			out:  `[{"name":"a","version":"1.0.0","filename":"a-1.0.0.tgz","size":7,"integrity":"` + sri + `"},{"name":"@s/b","version":"2","filename":"@s/b-2.tgz","integrity":"` + sri + `"}]`,
 			want: []file{{"a-1.0.0.tgz", "a", "1.0.0", 7, sri}, {"s-b-2.tgz", "@s/b", "2", 0, sri}},
 		},
-		{name: "weak", out: `[{"name":"a","filename":"a.tgz","integrity":"sha1-abc"}]`, err: "not a sha512"},
-		{name: "outside", out: `[{"name":"a","filename":"..","integrity":"` + sri + `"}]`, err: "file name"},
-		{name: "text", out: `npm notice`, err: "npm pack"},
+		{name: "weak digest", out: `[{"name":"a","filename":"a.tgz","integrity":"sha1-abc"}]`, err: "not a sha512"},
+		{name: "file name outside the directory", out: `[{"name":"a","filename":"..","integrity":"` + sri + `"}]`, err: "file name"},
+		{name: "not JSON", out: `npm notice`, err: "npm pack"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parseNPMPack([]byte(c.out))
@@ -42,10 +42,10 @@ func TestParsePipReport(t *testing.T) {
 		want         []file
 		err          string
 	}{
-		{name: "one", report: wheel("https://host/x/a-1%2Bl-py3-none-any.whl", `"sha256":"`+sum+`"`), want: []file{{"a-1+l-py3-none-any.whl", "a", "1", 0, "sha256:" + sum}}},
-		{name: "sdist", report: wheel("https://host/a-1.tar.gz", `"sha256":"`+sum+`"`), err: "a-1.tar.gz"},
+		{name: "one wheel", report: wheel("https://host/x/a-1%2Bl-py3-none-any.whl", `"sha256":"`+sum+`"`), want: []file{{"a-1+l-py3-none-any.whl", "a", "1", 0, "sha256:" + sum}}},
+		{name: "source archive", report: wheel("https://host/a-1.tar.gz", `"sha256":"`+sum+`"`), err: "a-1.tar.gz"},
 		{name: "no hash", report: wheel("https://host/a.whl", ``), err: `sha256 ""`},
-		{name: "text", report: `no`, err: "pip's report"},
+		{name: "not JSON", report: `no`, err: "pip's report"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parsePipReport([]byte(c.report))
@@ -62,15 +62,15 @@ func TestParseURIs(t *testing.T) {
 		err        string
 	}{
 		{
-			name: "epoch and noise",
+			name: "version with an epoch, after another line",
 			text: "Reading package lists...\n'http://h/p/x.deb' less_1%3a2~b1_amd64.deb 132 SHA256:" + sum + "\n",
 			want: []file{{"less_1%3a2~b1_amd64.deb", "less", "1:2~b1", 132, "sha256:" + sum}},
 		},
-		{name: "weak", text: "'u' a_1_amd64.deb 1 MD5Sum:" + sum, err: "not a SHA256"},
-		{name: "short", text: "'u' a_1_amd64.deb 1", err: "size hash"},
-		{name: "size", text: "'u' a_1_amd64.deb x SHA256:" + sum, err: "size of a_1"},
-		{name: "file name", text: "'u' a.deb 1 SHA256:" + sum, err: "package_version_arch"},
-		{name: "outside", text: "'u' ../a_1_amd64.deb 1 SHA256:" + sum, err: "package_version_arch"},
+		{name: "weak digest", text: "'u' a_1_amd64.deb 1 MD5Sum:" + sum, err: "not a SHA256"},
+		{name: "no digest", text: "'u' a_1_amd64.deb 1", err: "size hash"},
+		{name: "size is not a number", text: "'u' a_1_amd64.deb x SHA256:" + sum, err: "size of a_1"},
+		{name: "file name without a version", text: "'u' a.deb 1 SHA256:" + sum, err: "package_version_arch"},
+		{name: "file name outside the directory", text: "'u' ../a_1_amd64.deb 1 SHA256:" + sum, err: "package_version_arch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parseURIs(c.text)
@@ -92,7 +92,7 @@ func check(t *testing.T, got []file, err error, want []file, wantErr string) {
 	}
 }
 
-// Whatever a client prints, a file name cannot contain a path, and only strong digests are accepted.
+// Whatever a client prints, a file name with a path in it and a weak digest are refused.
 func FuzzReports(f *testing.F) {
 	f.Add([]byte(`[{"name":"a","filename":"../a.tgz","integrity":"` + sri + `"}]`))
 	f.Add([]byte(`{"install":[{"download_info":{"url":"https://host/..","archive_info":{"hashes":{"sha256":"a"}}}}]}`))

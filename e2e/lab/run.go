@@ -36,7 +36,7 @@ func (l *lab) run(ctx context.Context, argv []string) error {
 	for {
 		select {
 		case s := <-signals:
-			// The terminal has sent the signal of a key to the command already.
+			// The terminal has already sent the signal of a key to the command.
 			if !terminal || s != os.Interrupt && s != syscall.SIGQUIT {
 				c.Process.Signal(s)
 			}

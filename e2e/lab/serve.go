@@ -25,7 +25,7 @@ type identity struct {
 	Cache string `json:"cache"`
 }
 
-// served are the products whose files are served. The registry serves the image.
+// served are the folders of the cache whose files are served. Executor's image is served by the registry instead.
 var served = []string{"image", "packages", "mirror"}
 
 // handler serves the cache: files (with ranges) and, below /v2/, Executor's image.
@@ -49,14 +49,14 @@ func (l *lab) handler() http.Handler {
 // listen serves the cache until stop is called. It does nothing if another lab process serves the same cache.
 func (l *lab) listen(ctx context.Context) (stop func(), err error) {
 	if _, err := os.Stat(l.lockPath()); err != nil {
-		return nil, fmt.Errorf("%s holds no lab yet: %w\nhint: go run ./e2e/lab prepare", l.dir, err)
+		return nil, fmt.Errorf("the cache %s is not prepared: %w\nhint: go run ./e2e/lab prepare", l.dir, err)
 	}
 	listener, err := net.Listen("tcp", l.address())
 	if errors.Is(err, syscall.EADDRINUSE) {
 		if l.servedAlready(ctx) {
 			return func() {}, nil
 		}
-		return nil, fmt.Errorf("serve on %s: another program, or the lab of another cache, is there: %w", l.address(), err)
+		return nil, fmt.Errorf("serve on %s: another program or the lab of another cache uses the port: %w", l.address(), err)
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (l *lab) servedAlready(ctx context.Context) bool {
 	return json.NewDecoder(resp.Body).Decode(&other) == nil && other.Cache == l.dir
 }
 
-// publish uploads the image's manifest to the registry. The blobs are there already.
+// publish uploads the manifest of Executor's image to the registry, which has the blobs already.
 func (l *lab) publish(ctx context.Context) error {
 	img, digest, err := l.executorImage()
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *lab) publish(ctx context.Context) error {
 	return nil
 }
 
-// executorImage opens the image in registry/.
+// executorImage opens Executor's image, which is in registry/.
 func (l *lab) executorImage() (v1.Image, v1.Hash, error) {
 	path, err := layout.FromPath(l.path("registry"))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// smallLab returns a lab whose cache has a few files in every product, and their lock.
+// smallLab returns a lab whose cache has small artifacts and their lock.
 func smallLab(t *testing.T) *lab {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -137,7 +137,8 @@ func TestLockNamesWhatIsServed(t *testing.T) {
 	}
 }
 
-func TestServeRangesAndNothingElse(t *testing.T) {
+// The lab serves the files of the products that the lock needs, and ranges of them, but no logs and not the lock.
+func TestServeProductsOnly(t *testing.T) {
 	l := smallLab(t)
 	write(t, l.path("log", "secret"), "not a product")
 	stop, err := l.listen(t.Context())
@@ -199,7 +200,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-func TestRunPassesStatusAndServes(t *testing.T) {
+func TestRunPassesStatusAndSignals(t *testing.T) {
 	l := smallLab(t)
 	for script, want := range map[string]int{
 		"exit 0": 0, "exit 7": 7, "kill -TERM $$": 143,

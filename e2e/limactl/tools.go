@@ -1,7 +1,7 @@
 //go:build tools
 
 // Package limactl pins the Lima that the lab builds: limactl and its guest agent, at exactly the version
-// Hermes Box is qualified with. It is a module of its own so that none of Lima's dependencies reach the product.
+// that Hermes Box is tested with. It is a module of its own so that none of Lima's dependencies reach the product.
 package limactl
 
 import (

@@ -1,5 +1,5 @@
-// Package attach connects the terminal of a login to tmux session main, or to one command. It execs that program and
-// starts no other, except to compile a terminfo entry or to start the tmux server.
+// Package attach attaches the terminal of a login to tmux session main, or runs one command on the terminal. tmux or
+// the command replaces the process that calls Main.
 package attach
 
 import (
@@ -15,7 +15,8 @@ import (
 // entryFlag is the flag with the terminfo source of the host's terminal, in base64.
 const entryFlag = "--terminfo="
 
-// Main execs tmux, or the command after "--". It returns only if that fails, with an exit status.
+// Main execs the command after "--" or, without one, tmux. If tmux is not installed, it execs a login shell. It
+// returns, with an exit status, only if the arguments are wrong or the exec fails.
 func Main(args []string) int {
 	entry := ""
 	if len(args) > 0 && strings.HasPrefix(args[0], entryFlag) {
@@ -36,8 +37,18 @@ func Main(args []string) int {
 	return mainSession.attach()
 }
 
-// setTerminal makes sure that the box knows the terminal in TERM. If necessary it compiles the entry that the host
-// sent. If that fails, it sets xterm-256color and prints a note.
+// Command returns the command that attaches a terminal of type term to tmux session main. It returns nil if Main has to
+// do it, because there is no tmux server or the box has no terminfo entry for the terminal.
+func Command(term string) []string {
+	if !known(term) || !serves(socket()) {
+		return nil
+	}
+	return mainSession.command()
+}
+
+// setTerminal makes sure that the box has a terminfo entry for TERM, unless TERM is empty. If the box has none,
+// setTerminal compiles the entry that the host sent. If the host sent none, or the entry does not compile, setTerminal
+// sets TERM to xterm-256color and prints a note.
 func setTerminal(entry string) {
 	name := os.Getenv("TERM")
 	if name == "" || known(name) {

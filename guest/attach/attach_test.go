@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// login is a machine that a test logs in to. Its only programs are tic and the real tmux, with a server of its own.
+// login is a machine that a test logs in to. Its only program is the real tmux, with a server of its own; script adds
+// others.
 type login struct {
 	t    *testing.T
 	dir  string
@@ -36,7 +37,7 @@ func newLogin(t *testing.T) *login {
 	t.Helper()
 	tmux, err := exec.LookPath("tmux")
 	if err != nil {
-		t.Skip("NOT CHECKED: tmux is not here")
+		t.Skip("NOT CHECKED: tmux is not installed")
 	}
 	dir, err := os.MkdirTemp("", "tm") // not t.TempDir: paths of sockets must be short
 	if err != nil {
@@ -86,9 +87,9 @@ func (l *login) run(name string, args ...string) string {
 	return string(out)
 }
 
-// attach runs tm on a terminal until tmux has drawn its screen, then calls there. It returns the output of tm before
-// tmux, and the tmux commands that it ran.
-func (l *login) attach(there func(), args ...string) (before string, calls []string) {
+// attach runs tm on a terminal until tmux has drawn its screen, then calls attached and detaches. It returns what tm
+// printed before tmux drew anything, and what the scripts wrote to the file calls.
+func (l *login) attach(attached func(), args ...string) (before string, calls []string) {
 	l.t.Helper()
 	os.Remove(filepath.Join(l.dir, "calls"))
 	cmd := exec.Command(os.Args[0], args...)
@@ -112,8 +113,8 @@ func (l *login) attach(there func(), args ...string) (before string, calls []str
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if there != nil {
-		there()
+	if attached != nil {
+		attached()
 	}
 	l.run("tmux", "detach-client", "-s", "=main")
 	for err == nil {
@@ -126,13 +127,13 @@ func (l *login) attach(there func(), args ...string) (before string, calls []str
 	return before, strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
-// Attaching to an existing session runs only one tmux, because in an emulated guest each process costs as much as
-// half a round trip. The first attach of a boot creates the session, in a scope if there is a service manager.
+// Attaching to an existing session runs tmux only once, because in an emulated guest each process costs as much as half
+// a round trip. The first attach of a boot creates the session, in a scope if there is a service manager.
 func TestAttachRunsTmuxOnce(t *testing.T) {
 	l := newLogin(t)
 	l.script("systemd-run", `echo scope >>`+l.dir+`/calls; while [ "$1" != -- ]; do shift; done; shift; exec "$@"`)
 	if _, calls := l.attach(nil); len(calls) != 3 || calls[0] != "scope" || !strings.HasPrefix(calls[1], "new-session -d -s main -c "+l.dir+"/workspace") {
-		t.Errorf("the first ran %q", calls)
+		t.Errorf("the first attach ran %q", calls)
 	}
 	before, calls := l.attach(func() {
 		if got := l.run("tmux", "list-sessions", "-F", "#{session_name} #{session_path}"); got != "main "+l.dir+"/workspace\n" {
@@ -140,7 +141,7 @@ func TestAttachRunsTmuxOnce(t *testing.T) {
 		}
 	})
 	if len(calls) != 1 || before != "" {
-		t.Errorf("the second ran %q and printed %q", calls, before)
+		t.Errorf("the second attach ran %q and printed %q", calls, before)
 	}
 }
 
@@ -148,7 +149,7 @@ func TestAttachRunsTmuxOnce(t *testing.T) {
 func TestAttachWithoutManager(t *testing.T) {
 	l := newLogin(t)
 	l.attach(nil)
-	// The session is created again in a server that has lost it.
+	// If the server has lost the session, the session is created again.
 	l.run("tmux", "new-session", "-d", "-s", "other")
 	l.run("tmux", "kill-session", "-t", "=main")
 	if _, calls := l.attach(nil); len(calls) != 1 {
@@ -156,7 +157,7 @@ func TestAttachWithoutManager(t *testing.T) {
 	}
 }
 
-// The status bar says that the data disk is not mounted, as long as it is not.
+// The status bar shows a warning while the data disk is not mounted.
 func TestBarShowsALostDataDisk(t *testing.T) {
 	l := newLogin(t)
 	bar := func() (options string) {
@@ -183,7 +184,7 @@ func TestTerminfoIsInstalled(t *testing.T) {
 	l := newLogin(t)
 	real, err := exec.LookPath("tic")
 	if err != nil {
-		t.Skip("NOT CHECKED: tic is not here")
+		t.Skip("NOT CHECKED: tic is not installed")
 	}
 	l.script("tic", `echo tic >>`+l.dir+`/calls; exec `+real+` "$@"`)
 	l.term = "strange"
@@ -207,7 +208,7 @@ func TestTerminfoIsInstalled(t *testing.T) {
 		if err != nil || string(out) != c.want+"\n" {
 			t.Errorf("%s: TERM is %q, %v", c.name, out, err)
 		}
-		if told := strings.Contains(diag.String(), `does not know the terminal "strange"; using xterm-256color`); told == (c.want == "strange") {
+		if noted := strings.Contains(diag.String(), `does not know the terminal "strange"; using xterm-256color`); noted == (c.want == "strange") {
 			t.Errorf("%s: printed %q", c.name, diag.String())
 		}
 		if calls, _ := os.ReadFile(filepath.Join(l.dir, "calls")); c.name == "known now" && len(calls) != 0 {

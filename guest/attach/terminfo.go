@@ -21,7 +21,7 @@ func known(name string) bool {
 		if dir == "" {
 			continue
 		}
-		for _, sub := range []string{name[:1], fmt.Sprintf("%x", name[0])} { // the second form is for file systems that ignore case
+		for _, sub := range []string{name[:1], fmt.Sprintf("%x", name[0])} { // the second is for file systems that ignore case
 			if st, err := os.Stat(filepath.Join(dir, sub, name)); err == nil && st.Mode().IsRegular() {
 				return true
 			}

@@ -14,7 +14,7 @@ import (
 
 // session is a tmux session.
 type session struct {
-	workspace string // its first directory, a mount of the data disk
+	workspace string // the directory it starts in, a mount of the data disk
 	mounts    string // the mount table
 }
 
@@ -34,8 +34,13 @@ func (s session) attach() int {
 	if !serves(socket()) {
 		s.start()
 	}
-	args := append([]string{"tmux", "new-session", "-A", "-s", "main", "-c", s.dir(), ";"}, s.bar()...)
-	return become("tmux", args...)
+	args := s.command()
+	return become(args[0], args...)
+}
+
+// command returns the tmux command that attaches to the session, outside of tmux.
+func (s session) command() []string {
+	return append([]string{"tmux", "new-session", "-A", "-s", "main", "-c", s.dir(), ";"}, s.bar()...)
 }
 
 // start creates the session, and the tmux server if there is none. In a scope of the user's service manager the server
@@ -48,7 +53,7 @@ func (s session) start() {
 	}
 }
 
-// dir returns the first directory of the session.
+// dir returns the directory in which the session starts.
 func (s session) dir() string {
 	if unix.Access(s.workspace, unix.W_OK) == nil {
 		return s.workspace
@@ -56,8 +61,8 @@ func (s session) dir() string {
 	return os.Getenv("HOME")
 }
 
-// bar returns the tmux commands that set the status bar. If the data disk is not mounted, the bar says so, because all
-// files are then written to the root disk and lost with it.
+// bar returns the tmux commands that set the status bar. If the data disk is not mounted, the bar says so, because the
+// files that a user writes are then on the root disk, and are lost with the root disk.
 func (s session) bar() []string {
 	if mounted(s.mounts, s.workspace) {
 		return strings.Fields("set-option -q -u -t =main: status-style ; set-option -q -u -t =main: status-left")

@@ -1,9 +1,11 @@
-// Package bootstrap makes a fresh root disk into a box, and checks that the data disk of a box is mounted.
+// Package bootstrap turns a fresh root disk into a box, and checks that the data disk of a box is mounted.
 package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -18,14 +20,14 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// done is the record layout.Bootstrapped.
+// done is the content of layout.Bootstrapped.
 type done struct {
 	Box      string `json:"box"`
 	DataUUID string `json:"data_uuid"`
-	At       string `json:"at"` // RFC 3339, UTC: time of the last run
+	At       string `json:"at"` // RFC 3339, UTC: time of the last complete run
 }
 
-// Env is what the bootstrap works with.
+// Env is the machine that the bootstrap works on.
 type Env struct {
 	durable.Tree
 	Machine Machine
@@ -33,7 +35,7 @@ type Env struct {
 	Now     func() time.Time
 }
 
-// Machine is what the bootstrap does on the machine. Package machine describes the methods.
+// Machine is the set of actions that the bootstrap needs. Package machine describes the methods.
 type Machine interface {
 	Run(ctx context.Context, c machine.Cmd) ([]byte, error)
 	PackageVersion(ctx context.Context, name string) (string, error)
@@ -41,8 +43,10 @@ type Machine interface {
 	EnsureUser(ctx context.Context, name string, id int, home string) error
 	Disk(ctx context.Context, device string) (machine.Disk, error)
 	Format(ctx context.Context, device, uuid, label string) error
+	MapData(ctx context.Context, device string) (string, error)
 	Mount(ctx context.Context, path string) error
 	Sync(ctx context.Context) error
+	Offline(ctx context.Context) error
 	EnableUnit(ctx context.Context, unit string) error
 	StartUnit(ctx context.Context, unit string) error
 	ReloadUnits(ctx context.Context) error
@@ -58,9 +62,12 @@ type run struct {
 	out protocol.Bootstrapped
 }
 
-// Run makes a fresh root disk into a box: packages, user, login keys, the data disk, mounts, environment and units. Every
-// phase checks first and is skipped if there is nothing to do, so that Run can be repeated after any failure. It formats a
-// provably blank data disk at most once, and nothing else ever.
+// Run turns a fresh root disk into a box: packages, user, login keys, the data disk, mounts, environment and units. A
+// phase that has nothing to do is skipped, so that Run can be repeated after any failure. If ask.DataOnly is set, Run
+// ends when the data disk is mounted.
+//
+// Run formats only the data disk, and only if the disk is provably blank or an earlier run was interrupted while it
+// formatted the disk.
 func Run(ctx context.Context, env Env, ask protocol.Bootstrap) (protocol.Bootstrapped, error) {
 	if err := check(ask); err != nil {
 		return protocol.Bootstrapped{}, err
@@ -75,6 +82,7 @@ func Run(ctx context.Context, env Env, ask protocol.Bootstrap) (protocol.Bootstr
 		name string
 		do   func(context.Context) (changed bool, err error)
 	}{
+		{"offline", b.offline},
 		{"packages", b.packages},
 		{"user", b.user},
 		{"keys", b.keys}, // before another directory is mounted over the home
@@ -94,7 +102,7 @@ func Run(ctx context.Context, env Env, ask protocol.Bootstrap) (protocol.Bootstr
 		if err != nil {
 			env.Emit(protocol.Event{Phase: p.name, State: protocol.Failed})
 			failure := component.Failure(err, "bootstrap", p.name)
-			failure.Component = "" // the bootstrap is of the whole guest
+			failure.Component = "" // the bootstrap concerns the whole guest
 			return protocol.Bootstrapped{}, failure
 		}
 		state := protocol.Skipped
@@ -102,11 +110,14 @@ func Run(ctx context.Context, env Env, ask protocol.Bootstrap) (protocol.Bootstr
 			state = protocol.Done
 		}
 		env.Emit(protocol.Event{Phase: p.name, State: state})
+		if p.name == "mount" && ask.DataOnly {
+			break
+		}
 	}
 	return b.out, nil
 }
 
-// The patterns are compiled when they are used: every call of the helper would pay for them.
+// The patterns are compiled when they are first used: most calls of the helper do not need them.
 var (
 	boxName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
 	device  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/dev/(vd[b-z]|disk/by-id/[A-Za-z0-9._:-]+)$`) }) // vda is the root
@@ -128,6 +139,27 @@ func check(ask protocol.Bootstrap) error {
 		return invalid("ports %d and %d", ask.Ports.Executor, ask.Ports.Dashboard)
 	}
 	return nil
+}
+
+// offline cuts the network off, if that was asked for, and records that KeepOffline must do so after a reboot.
+func (b *run) offline(ctx context.Context) (bool, error) {
+	if !b.ask.Offline {
+		return false, nil
+	}
+	if err := b.Write(b.Path(layout.Offline), nil, 0o644); err != nil {
+		return false, err
+	}
+	return true, b.Machine.Offline(ctx)
+}
+
+// KeepOffline cuts the network off again, after a reboot, if the bootstrap of this machine cut it off.
+func KeepOffline(ctx context.Context, t durable.Tree, m interface{ Offline(context.Context) error }) error {
+	if _, err := os.Stat(t.Path(layout.Offline)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return m.Offline(ctx)
 }
 
 // packages installs, all at once, the OS packages that are missing or have another version.
@@ -185,7 +217,7 @@ func (b *run) user(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// record writes that the bootstrap is complete.
+// record writes the record that the bootstrap is complete.
 func (b *run) record(ctx context.Context) (bool, error) {
 	if err := CheckData(ctx, b.Tree, b.Machine); err != nil {
 		return false, err

@@ -18,11 +18,11 @@ import (
 )
 
 // keysFile has the keys that may log in. It is not in the home, because cloud-init may write there before the home is
-// mounted. It belongs to root, so that programs of the agent user cannot add a key unnoticed.
+// mounted. It belongs to root, so that programs of the agent user cannot add a key without sudo.
 const keysFile = "/etc/ssh/authorized_keys.d/" + layout.AgentUser
 
-// keys copies the keys that Lima wrote into the home on the root disk. Once the home of the data disk is mounted over it,
-// the authorized keys in the home do not count any more.
+// keys copies the keys from the home on the root disk, where Lima wrote them, to keysFile. If the home of the data disk
+// is mounted over that home already, an earlier run must have copied the keys.
 func (b *run) keys(ctx context.Context) (bool, error) {
 	bound, err := b.Machine.MountedUUID(ctx, b.Path(layout.LoginHome))
 	if err != nil {
@@ -55,10 +55,9 @@ func holdsKey(text string) bool {
 	return false
 }
 
-// files installs the files of package guestfiles, except the settings of sshd, which the login phase installs, and the
-// command tm, which is the helper itself. Before the
-// first change it removes the record of a complete bootstrap: after a crash, the next run then repeats the phases that
-// make the machine read the files.
+// files installs the files of package guestfiles, except the settings of sshd, which the login phase installs. It also
+// makes the command tm a symlink to the helper. Before the first change it removes the record of a complete bootstrap.
+// After a crash, the next run then repeats the phases that make the machine read the files.
 func (b *run) files(context.Context) (bool, error) {
 	changed := false
 	for _, f := range guestfiles.All() {
@@ -85,7 +84,7 @@ func (b *run) files(context.Context) (bool, error) {
 	return true, b.Symlink(protocol.HelperPath, b.Path(layout.Tm))
 }
 
-// complete reports whether an earlier run has ended and no file has changed since.
+// complete reports whether an earlier run has finished and the files phase has changed nothing since.
 func (b *run) complete() bool {
 	_, err := os.Stat(b.Path(layout.Bootstrapped))
 	return err == nil
@@ -113,16 +112,16 @@ func newer(made, source string) bool {
 	return err == nil && err2 == nil && !m.ModTime().Before(s.ModTime())
 }
 
-// masked are units of the image that a box must not have.
+// masked are units of the image that must not run in a box.
 var masked = []string{
-	// They would change what is installed. Only the lock decides that.
+	// These would change installed software. Only an apply may do that.
 	"apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service", "podman-auto-update.timer", "podman-auto-update.service",
 	// When memory is short, oomd kills a whole tmux session; the kernel kills one process.
 	"systemd-oomd.service", "systemd-oomd.socket",
 }
 
-// units enables the services, each of which stays inactive until its component is applied, and masks those that a
-// box must not have. systemd reloads its files once.
+// units enables the services and masks the units that must not run in a box. The service of a component stays inactive
+// until the component is applied. systemd reloads its files once.
 func (b *run) units(ctx context.Context) (bool, error) {
 	if b.complete() {
 		return false, nil
@@ -144,10 +143,13 @@ func (b *run) units(ctx context.Context) (bool, error) {
 	}
 	// systemctl fails for a unit that the image does not have; it is masked in any case.
 	_ = systemctl(append([]string{"stop"}, masked...)...)
+	if err := systemctl("restart", "--no-block", protocol.HelperUnit); err != nil {
+		return false, err
+	}
 	if err := systemctl("try-reload-or-restart", "--no-block", "systemd-journald.service", "systemd-resolved.service"); err != nil {
 		return false, err
 	}
-	// The service manager of the agent user reads its settings again. A restart would end the programs it runs.
+	// Make the service manager of the agent user read its settings again. A restart would end the programs it runs.
 	if err := systemctl("reload", fmt.Sprintf("user@%d.service", layout.AgentID)); err != nil {
 		return false, err
 	}
@@ -155,8 +157,8 @@ func (b *run) units(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// login installs the settings of sshd. They are removed again if sshd rejects them: after a reload with a mistake in them
-// nobody could log in.
+// login installs the settings of sshd. It removes them again if sshd rejects them, since nobody could log in after a
+// reload of invalid settings.
 func (b *run) login(ctx context.Context) (bool, error) {
 	if b.complete() {
 		return false, nil

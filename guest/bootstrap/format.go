@@ -14,15 +14,17 @@ import (
 // dataLabel is the label of the data file system. It is for people only. An ext4 label has at most 16 bytes.
 const dataLabel = "hbdata"
 
-// formatting is the record layout.Formatting, written before the first byte of the disk. The disk was blank then: a run
-// that finds the record and a half-made file system knows that nothing else was ever on the disk.
+// formatting is the content of layout.Formatting. The file is written while the disk is still blank. So if a later run
+// finds the file, an incomplete file system on the disk comes from the interrupted formatting.
 type formatting struct {
 	Device string `json:"device"`
 	Size   int64  `json:"size"`
 	UUID   string `json:"uuid"`
 }
 
-// disk proves that the data disk has the file system of this box, or formats it if it is provably blank.
+// disk checks that the data disk has the file system of this box. If no UUID is recorded or requested, and the host
+// asks for formatting, disk formats the data disk. It does so only if the disk is blank (see machine.Disk), or if an
+// earlier run was interrupted while it formatted the disk.
 func (b *run) disk(ctx context.Context) (bool, error) {
 	recorded, err := RecordedUUID(b.Tree)
 	if err != nil {
@@ -53,15 +55,15 @@ func (b *run) disk(ctx context.Context) (bool, error) {
 	case !b.ask.Format:
 		return false, refuseDisk("%s holds %s, and formatting was not requested", b.ask.DataDevice, content(d))
 	case d.Blank, mine && (d.Type == "" || d.Type == "ext4" && d.UUID == intended.UUID):
-		// After an interrupted run, what looks like the file system may lack most of its tables.
+		// Format again even if the file system is there: after an interrupted run it may lack most of its tables.
 		return true, b.format(ctx, d, intended, mine)
 	default:
 		return false, refuseDisk("%s is not blank: it holds %s", b.ask.DataDevice, content(d))
 	}
 }
 
-// format makes the file system. An interrupted run is repeated with the UUID it had chosen. Until the UUID is recorded,
-// which ends the formatting, nothing is mounted and no data can be on the disk.
+// format makes the file system. After an interrupted run it uses the UUID that the interrupted run chose. The formatting
+// ends when the UUID is recorded; before that nothing is mounted, so no data can be on the disk.
 func (b *run) format(ctx context.Context, d machine.Disk, f *formatting, again bool) error {
 	if !again {
 		*f = formatting{Device: b.ask.DataDevice, Size: d.Size, UUID: newUUID()}
@@ -86,7 +88,7 @@ func (b *run) format(ctx context.Context, d machine.Disk, f *formatting, again b
 	return b.recordUUID()
 }
 
-// recordUUID ends the formatting: from here on no disk is formatted for this root.
+// recordUUID records the UUID, which ends the formatting: after that no disk is formatted for this root.
 func (b *run) recordUUID() error {
 	recorded, err := RecordedUUID(b.Tree)
 	if err != nil {
@@ -100,7 +102,7 @@ func (b *run) recordUUID() error {
 	return b.Remove(b.Path(layout.Formatting))
 }
 
-// refuseDisk is the error for a data disk that cannot be used and was not written to.
+// refuseDisk returns the error for a data disk that cannot be used and was not written to.
 func refuseDisk(format string, args ...any) error {
 	return &protocol.Error{Code: "integrity_failed", Message: fmt.Sprintf(format, args...),
 		Hint: "nothing was written to the disk; see what it is: hermes-box doctor"}

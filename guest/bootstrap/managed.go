@@ -10,13 +10,17 @@ import (
 	"strings"
 )
 
-// The markers of a managed block: our part of a file that Lima, cloud-init and people write to as well.
+// The markers of a managed block: the part that hermes-box owns in a file that Lima, cloud-init and people write to as
+// well.
 const (
 	blockBegin = "# >>> hermes-box: this block is written by hermes-box"
 	blockEnd   = "# <<< hermes-box"
 )
 
-// manage sets the block of a file to body. Every other byte of the file stays.
+// limaBegin is the first line of Lima's block in /etc/environment.
+const limaBegin = "#LIMA-START"
+
+// manage sets the block of a file to body. It changes no other line of the file.
 func (env Env) manage(path, body string) (changed bool, err error) {
 	old, err := os.ReadFile(env.Path(path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +33,11 @@ func (env Env) manage(path, body string) (changed bool, err error) {
 	return env.install(path, []byte(text), 0o644)
 }
 
-// setBlock replaces the block in text, or appends it if there is none. body is whole lines.
+// setBlock replaces the block in text, or adds it if there is none: before Lima's block or, without that, at the end.
+// body consists of whole lines.
+//
+// At each boot Lima moves its own block to the end. If that changes the file, Lima ends all sessions and services of the
+// user, who may just have logged in.
 func setBlock(text, body string) (string, error) {
 	var before, after strings.Builder
 	const (
@@ -55,11 +63,14 @@ func setBlock(text, body string) (string, error) {
 	if at == inside {
 		return "", errors.New("the hermes-box block has no end; remove it")
 	}
-	head := before.String()
+	head, tail := before.String(), after.String()
+	if i := strings.Index("\n"+text, "\n"+limaBegin); at == ahead && i >= 0 {
+		head, tail = text[:i], text[i:]
+	}
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "\n"
 	}
-	return head + blockBegin + "\n" + body + blockEnd + "\n" + after.String(), nil
+	return head + blockBegin + "\n" + body + blockEnd + "\n" + tail, nil
 }
 
 // same reports whether a file has this content and mode.
@@ -72,7 +83,7 @@ func (env Env) same(path string, data []byte, mode fs.FileMode) bool {
 	return err == nil && bytes.Equal(old, data)
 }
 
-// install writes a file unless it is the same already.
+// install writes a file unless its content and mode are right already.
 func (env Env) install(path string, data []byte, mode fs.FileMode) (changed bool, err error) {
 	if env.same(path, data, mode) {
 		return false, nil

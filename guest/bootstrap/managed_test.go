@@ -15,7 +15,9 @@ func TestSetBlock(t *testing.T) {
 		{"appended", "X=1\n", "X=1\n" + block("A=1\n")},
 		{"no newline at the end", "X=1", "X=1\n" + block("A=1\n")},
 		{"replaced in place", "X=1\n" + block("old\n") + "Y=2\n", "X=1\n" + block("A=1\n") + "Y=2\n"},
-		{"between others", "#LIMA-START\nP=1\n#LIMA-END\n", "#LIMA-START\nP=1\n#LIMA-END\n" + block("A=1\n")},
+		{"before the block of Lima", "X=1\n#LIMA-START\nP=1\n#LIMA-END\n", "X=1\n" + block("A=1\n") + "#LIMA-START\nP=1\n#LIMA-END\n"},
+		{"Lima's block is first", "#LIMA-START\n#LIMA-END\n", block("A=1\n") + "#LIMA-START\n#LIMA-END\n"},
+		{"replaced behind the block of Lima", "#LIMA-START\n" + block("old\n"), "#LIMA-START\n" + block("A=1\n")},
 	} {
 		got, err := setBlock(c.text, "A=1\n")
 		if err != nil || got != c.want {
@@ -23,10 +25,10 @@ func TestSetBlock(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"no end":     "X=1\n" + blockBegin + "\nA=1\n",
-		"no begin":   blockEnd + "\n",
-		"twice":      block("a\n") + block("b\n"),
-		"in another": blockBegin + "\n" + blockBegin + "\n" + blockEnd + "\n",
+		"no end":             "X=1\n" + blockBegin + "\nA=1\n",
+		"no begin":           blockEnd + "\n",
+		"two blocks":         block("a\n") + block("b\n"),
+		"a block in a block": blockBegin + "\n" + blockBegin + "\n" + blockEnd + "\n",
 	} {
 		if got, err := setBlock(text, "A=1\n"); err == nil {
 			t.Errorf("%s: accepted as %q", name, got)
@@ -34,7 +36,7 @@ func TestSetBlock(t *testing.T) {
 	}
 }
 
-// Everything outside of the block stays, and setting it twice changes nothing more.
+// Everything outside of the block stays, and setting the block again changes nothing.
 func FuzzSetBlock(f *testing.F) {
 	f.Add("X=1\nY=2", "A=1\n")
 	f.Add(blockBegin+"\n"+blockEnd, "")
@@ -49,7 +51,7 @@ func FuzzSetBlock(f *testing.F) {
 		}
 		twice, err := setBlock(once, body)
 		if err != nil || twice != once {
-			t.Fatalf("again: %q, %v; want %q", twice, err, once)
+			t.Fatalf("set a second time: %q, %v; want %q", twice, err, once)
 		}
 		head, rest, _ := strings.Cut(once, blockBegin+"\n"+body+blockEnd+"\n")
 		if !strings.Contains(text, strings.TrimSuffix(head, "\n")) || !strings.HasSuffix(text, rest) {

@@ -15,21 +15,31 @@ import (
 
 const fstabFile = "/etc/fstab"
 
-// fstab is our block in /etc/fstab. With nofail the machine boots as far as ssh without the data disk; the units that need
-// the disk have RequiresMountsFor=.
-func fstab(uuid string) string {
+// fstab returns the managed block of /etc/fstab. With nofail the machine accepts logins by ssh even without the data
+// disk; the units that need the disk have RequiresMountsFor=. mapped is the device-mapper device of the disk;
+// layout.DataUnit makes this device at boot. mapped is empty if the file system is mounted directly, by its UUID.
+func fstab(uuid, mapped string) string {
 	const late = "nofail,x-systemd.requires-mounts-for=" + protocol.DataDir
-	table := fmt.Sprintf("UUID=%s %s ext4 noatime,nofail,x-systemd.device-timeout=30s 0 2\n", uuid, protocol.DataDir)
+	what, needs := "UUID="+uuid, ""
+	if mapped != "" {
+		what, needs = mapped, ",x-systemd.requires="+layout.DataUnit
+	}
+	table := fmt.Sprintf("%s %s ext4 noatime,nofail,x-systemd.device-timeout=60s%s 0 2\n", what, protocol.DataDir, needs)
 	for _, b := range binds {
 		table += fmt.Sprintf("%s %s none bind,%s 0 0\n", b.from, b.at, late)
 	}
 	return table
 }
 
-// mount mounts the data disk by UUID at /data, and from there the home and the workspace. systemd reads the table in the
-// units phase.
+// mount mounts the data disk at /data and then, unless the host asked for the data disk only, the home and the
+// workspace from there. systemd reads the new fstab in the units phase, if that phase is not skipped.
 func (b *run) mount(ctx context.Context) (bool, error) {
-	changed, err := b.manage(fstabFile, fstab(b.out.DataUUID))
+	mapped, err := b.Machine.MapData(ctx, b.ask.DataDevice)
+	if err != nil { // the box works, but each backup has to freeze the disk
+		b.Emit(protocol.Event{Line: "the data disk cannot have snapshots: " + err.Error()})
+		mapped = ""
+	}
+	changed, err := b.manage(fstabFile, fstab(b.out.DataUUID, mapped))
 	if err != nil {
 		return false, err
 	}
@@ -45,8 +55,8 @@ func (b *run) mount(ctx context.Context) (bool, error) {
 	if got != b.out.DataUUID {
 		return false, wrongDisk("filesystem %q is mounted at %s instead of %s", got, protocol.DataDir, b.out.DataUUID)
 	}
-	if err := b.recordUUID(); err != nil {
-		return false, err
+	if err := b.recordUUID(); err != nil || b.ask.DataOnly {
+		return changed, err
 	}
 	made, err := b.skeleton(ctx)
 	if err != nil {
@@ -66,7 +76,8 @@ func (b *run) mount(ctx context.Context) (bool, error) {
 	return changed, nil
 }
 
-// mountAt mounts what fstab says, unless something is mounted there. The caller checks what it is.
+// mountAt mounts a path as fstab says, unless something is mounted there. The caller checks that the right file
+// system is mounted.
 func (b *run) mountAt(ctx context.Context, at string) (bool, error) {
 	path := b.Path(at)
 	if err := os.MkdirAll(path, 0o755); err != nil {
@@ -82,7 +93,7 @@ func (b *run) mountAt(ctx context.Context, at string) (bool, error) {
 	return true, nil
 }
 
-// skeleton makes the directories of the data disk. A home that exists is left as it is.
+// skeleton makes the directories of the data disk. In an existing home it makes only a missing workspace.
 func (b *run) skeleton(ctx context.Context) (bool, error) {
 	changed := false
 	for _, d := range []durable.Dir{
@@ -102,7 +113,7 @@ func (b *run) skeleton(ctx context.Context) (bool, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	// Made beside, synced and renamed: the home is complete or not there.
+	// Make the home under another name, sync it and rename it, so that it is either complete or does not exist.
 	beside := b.Path(layout.AgentHome + ".new")
 	if err := b.RemoveAll(beside); err != nil {
 		return false, err

@@ -17,13 +17,15 @@ const (
 	swapUnit = "swapfile.swap"
 )
 
-// Bounds of the swap file, bytes. A larger one only prolongs the time before a program that grows without end is killed.
+// Bounds of the size of the swap file, in bytes. A swap file larger than maxSwap would only delay the kill of a program
+// that uses more and more memory.
 const (
 	minSwap = 128 << 20
 	maxSwap = 4 << 30
 )
 
-// swap makes the swap file and uses it. A file that exists is complete, and is left as it is.
+// swap makes the swap file and turns it on. An existing file is complete and is not changed. If swapSize returns 0,
+// swap makes no file.
 func (b *run) swap(ctx context.Context) (bool, error) {
 	path := b.Path(swapFile)
 	_, err := os.Stat(path)
@@ -62,8 +64,8 @@ func (b *run) swap(ctx context.Context) (bool, error) {
 	return true, b.Machine.StartUnit(ctx, swapUnit)
 }
 
-// swapSize is half of the memory, at most 4 GiB and at most a quarter of the free space of the root disk; 0 if that is too
-// little to be of use.
+// swapSize returns half of the memory, at most 4 GiB and at most a quarter of the free space of the root disk; 0 if
+// that would be too small to be useful.
 func swapSize(memory int64, root protocol.Usage) int64 {
 	size := min(memory/2, maxSwap, (root.Total-root.Used)/4)
 	if size < minSwap {

@@ -6,7 +6,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// The size of the swap file depends on the memory, and is never much of the root disk.
+// The size of the swap file depends on the memory and on the free space of the root disk.
 func TestSwapSize(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
 	for _, c := range []struct{ memory, free, want int64 }{

@@ -20,7 +20,7 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 	for name, wants := range map[string][]string{
 		layout.HermesUnit: {"ConditionPathExists=" + hermesStart + "\n", "ExecStart=" + hermesStart + " \\\n    gateway run",
 			"EnvironmentFile=-" + layout.EnvironmentFile, "User=" + layout.AgentUser, "WorkingDirectory=" + layout.Workspace,
-			// Without it Hermes fetches a scanner that the lock does not pin.
+			// Without this setting Hermes downloads a scanner that the lock does not pin.
 			"Environment=TIRITH_ENABLED=false\n"},
 		"hermes-dashboard.service": {"Environment=TIRITH_ENABLED=false\n", "ConditionPathExists=" + hermesStart + "\n", "EnvironmentFile=" + layout.Ports,
 			"--host 127.0.0.1 --port ${DASHBOARD_PORT}"},
@@ -35,7 +35,7 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 			}
 		}
 		if !strings.Contains(text[units+name], "RequiresMountsFor="+protocol.DataDir+" "+layout.LoginHome+" "+layout.Workspace+"\n") {
-			t.Errorf("%s does not require the data disk in all its places", name)
+			t.Errorf("%s does not require all three mounts of the data disk", name)
 		}
 		if name != layout.RecoveryUnit && (!strings.Contains(text[units+name], "Requires="+layout.RecoveryUnit) ||
 			!strings.Contains(text[units+name], "ConditionPathIsMountPoint="+protocol.DataDir)) {
@@ -53,14 +53,14 @@ func TestUnitsAgreeWithEngine(t *testing.T) {
 	if !strings.Contains(text[units+swapUnit], "What="+swapFile+"\n") {
 		t.Error("the swap unit names another file than the bootstrap makes")
 	}
-	// Hermes's own setup offers to remove a unit of this name that has one of these texts.
+	// Hermes's own setup offers to remove hermes.service if the file of that unit has one of the texts below.
 	for _, mark := range []string{"/hermes gateway ", " hermes gateway ", "hermes_cli"} {
 		if strings.Contains(text[units+layout.HermesUnit], mark) {
-			t.Errorf("hermes takes its unit for a leftover of its own: %q", mark)
+			t.Errorf("the setup of hermes would offer to remove the unit: %q", mark)
 		}
 	}
-	// A unit must not contain a token.
+	// The executor unit must not contain the token.
 	if out := text[units+layout.ExecutorUnit]; strings.Contains(out, "EXECUTOR_AUTH_TOKEN") {
-		t.Error("the executor unit names the token itself")
+		t.Error("the executor unit contains the token")
 	}
 }

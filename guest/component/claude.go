@@ -12,7 +12,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Claude is Claude Code: the native binary, from its npm package for the platform or by itself.
+// Claude is Claude Code: the native binary. Its artifact is the npm package for the platform, or the binary alone.
 type Claude struct{ programOnly }
 
 func (Claude) Name() string { return "claude" }
@@ -58,8 +58,8 @@ func (Claude) Health(_ context.Context, env Env, _ machine.Unit) (string, string
 	return loggedIn(env, Claude{}, "bin/claude", layout.ClaudeHome+"/.credentials.json")
 }
 
-// loggedIn is the health of an agent: it can be run, and somebody has logged in. Only its vendor knows whether the login
-// is still valid.
+// loggedIn returns the health of an agent: whether it can be run, and whether somebody has logged in. Only the vendor
+// could tell whether the login is still valid.
 func loggedIn(env Env, c Component, program, credentials string) (state, detail string) {
 	if state, detail = runnable(env, c, program); state != protocol.Healthy {
 		return state, detail

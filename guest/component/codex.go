@@ -24,8 +24,8 @@ var codexHome = durable.Dir{Path: layout.CodexHome, UID: layout.AgentID, Mode: 0
 
 func (Codex) StateDirs() []durable.Dir { return []durable.Dir{codexHome} }
 
-// codexConfig has the settings of every user's Codex in the box. Codex reads it below the user's own config.toml, whose
-// lines win. The features table keeps its TUI from starting a daemon that copies Codex into CODEX_HOME and updates it there;
+// codexConfig has the settings of every user's Codex in the box. Lines in the user's own config.toml override it. The
+// features table keeps the TUI of Codex from starting a daemon that copies Codex into CODEX_HOME and updates the copy;
 // logins go to a file, because the box has no keyring.
 const codexConfig = `# Written by hermes-box. Put your own settings into ~/.codex/config.toml.
 check_for_update_on_startup = false

@@ -10,7 +10,8 @@ import (
 )
 
 // Codex's TUI must not start its daemon, which copies Codex onto the data disk and updates it there. This holds in a
-// new home, and in one whose config.toml does not mention the daemon. That file belongs to the user and stays as it is.
+// new home, and in one whose config.toml does not mention the daemon. The config.toml in the home belongs to the user
+// and is not changed.
 func TestCodexStartsNoDaemon(t *testing.T) {
 	for name, own := range map[string]string{
 		"no file":             "",

@@ -1,5 +1,6 @@
-// Package component knows the six components: how each is unpacked, proved to run, started and checked for health. What
-// is the same for all of them (order, journal, symlinks, the previous release, undoing) is the engine's, in package guest.
+// Package component has the six components: how each is unpacked, test-run and checked for health, and which service
+// runs it. The engine, in package guest, does what they have in common: order, journal, symlinks, starting the service,
+// the previous release, undoing.
 package component
 
 import (
@@ -11,41 +12,41 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Component is one of the six. Directories passed to it are real paths.
+// Component is one of the six components. The directories passed to its methods are real paths: see durable.Tree.Path.
 type Component interface {
 	Name() string
-	// Stage unpacks the release's objects into dir. dir is empty, and is renamed to the release later: nothing in it
-	// may contain its path, unless Smoke corrects that.
+	// Stage unpacks the release's objects into dir, which is empty. dir is renamed later, so no file in it may contain
+	// its path, unless Smoke corrects that.
 	Stage(ctx context.Context, env Env, c protocol.Component, dir string) error
-	// Smoke proves that the release in dir runs and has the version it should. It runs with an empty home directory, so
-	// that no login or state of the user is read or written.
+	// Smoke checks that the release in dir works and has the right version. Programs run with an empty home directory,
+	// so that no login or state of the user is read or written.
 	Smoke(ctx context.Context, env Env, c protocol.Component, dir string) error
 	// Commands are the commands to link into /usr/local/bin: name -> path inside the release. A path that the release
 	// does not have gets no link.
 	Commands() map[string]string
 	// Unit is the service that runs it; empty if there is none.
 	Unit() string
-	// Health returns one of the component states of the protocol, and the reason. It is cheap and needs no privilege,
-	// because Status calls it. unit is the state of Unit().
+	// Health returns one of the component states of the protocol, and the reason. It must be cheap and work without
+	// privilege, because Status calls it. unit is the state of Unit().
 	Health(ctx context.Context, env Env, unit machine.Unit) (state, detail string)
-	// StateDirs are the directories on the data disk that it may write to. They are made before its first start.
+	// StateDirs are the directories on the data disk that the component needs. They are made before its first start.
 	StateDirs() []durable.Dir
-	// Prepare writes the files that must be in StateDirs before a start.
+	// Prepare writes the files that the component needs before its first start. Prepare is called at every activation.
 	Prepare(ctx context.Context, env Env) error
-	// Intact reports whether everything outside of dir that the release in dir needs is there.
+	// Intact reports whether everything still exists that Smoke made for the release in dir.
 	Intact(ctx context.Context, env Env, dir string) (bool, error)
-	// Discard removes what the release in dir has outside of dir. It can be called again.
+	// Discard removes everything outside of dir that belongs to the release in dir. It can be called again.
 	Discard(ctx context.Context, env Env, dir string) error
 }
 
-// Env is what a component works with.
+// Env is the machine that the methods of a component work on.
 type Env struct {
 	durable.Tree
 	Machine Machine
 	Emit    func(protocol.Event) // called from several goroutines
 }
 
-// Machine is what components do on the machine. Package machine describes the methods.
+// Machine is the set of actions that components need. Package machine describes the methods.
 type Machine interface {
 	Run(ctx context.Context, c machine.Cmd) ([]byte, error)
 	Units(ctx context.Context, units ...string) (map[string]machine.Unit, error)
@@ -67,7 +68,7 @@ func (e Env) unpack(ctx context.Context, c protocol.Component, a protocol.Artifa
 	})
 }
 
-// All returns the six, in the order in which they are installed and checked.
+// All returns the six components, in the order in which they are installed and checked.
 func All() []Component {
 	return []Component{Node{}, UV{}, Claude{}, Codex{}, Hermes{}, Executor{}}
 }
@@ -82,10 +83,12 @@ func Named(name string) (Component, bool) {
 	return nil, false
 }
 
-// Dependents are the components that run on another one: their releases are smoked again after it has changed.
+// Dependents maps a component to those that need it. When the component has changed, the current releases of its
+// dependents are smoke-tested again, except incomplete ones.
 var Dependents = map[string][]string{"node": {"hermes"}, "uv": {"hermes"}}
 
-// programOnly is embedded by components that have no service and nothing outside their release.
+// programOnly has methods that fit a component without a service and without files outside its release. The components
+// other than Executor embed programOnly and replace the methods that do not fit.
 type programOnly struct{}
 
 func (programOnly) Unit() string                                      { return "" }

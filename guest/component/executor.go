@@ -26,12 +26,12 @@ func (Executor) Commands() map[string]string { return nil }
 
 var secrets = durable.Dir{Path: layout.Secrets, Mode: 0o700}
 
-// StateDirs lets only root into the data directory: server-control/server.json has the token in clear.
+// StateDirs makes the data directory accessible to root only, since server-control/server.json has the token in clear.
 func (Executor) StateDirs() []durable.Dir {
 	return []durable.Dir{{Path: layout.ExecutorData, Mode: 0o700}, secrets}
 }
 
-// Prepare makes the token that Executor asks for, once.
+// Prepare makes the token that Executor asks for, unless there is one.
 func (Executor) Prepare(_ context.Context, env Env) error {
 	token := make([]byte, 32)
 	rand.Read(token)
@@ -55,7 +55,7 @@ func (Executor) Health(ctx context.Context, env Env, unit machine.Unit) (string,
 	}
 	token, err := ExecutorToken(env.Tree)
 	if errors.Is(err, fs.ErrPermission) {
-		return protocol.Healthy, "" // it answers; without root there is no token to ask more
+		return protocol.Healthy, "" // it answers; other requests need the token, which only root can read
 	}
 	if err != nil {
 		return protocol.FailedState, "its token cannot be read: " + err.Error()

@@ -18,7 +18,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// imageTag is the tag of the image of the release in dir.
+// imageTag returns the tag of the image of the release in dir.
 func imageTag(dir string) string {
 	return "localhost/hermes-box/executor:" + strings.ReplaceAll(filepath.Base(dir), "+", "_")
 }
@@ -99,7 +99,8 @@ func (Executor) Stage(ctx context.Context, env Env, c protocol.Component, dir st
 		os.WriteFile(filepath.Join(dir, "image/oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o644))
 }
 
-// Smoke loads the image, because only podman can run it. A release that was smoked before has its image loaded.
+// Smoke loads the image, because only podman can run it. The image of a release that was smoke-tested before is loaded
+// already.
 func (Executor) Smoke(ctx context.Context, env Env, c protocol.Component, dir string) error {
 	var img image
 	if err := durable.ReadJSON(filepath.Join(dir, "config.json"), &img.config); err != nil {
@@ -129,7 +130,7 @@ func (Executor) Smoke(ctx context.Context, env Env, c protocol.Component, dir st
 	} else if ok {
 		return nil
 	}
-	// The image sets its environment for the server, which may change what --version does.
+	// The environment in the image is meant for the server and may change the effect of --version.
 	out, err := env.Machine.Run(ctx, machine.Cmd{Path: "podman", Timeout: smokeTime, Args: []string{"run", "--rm", "--pull=never", "--network=none",
 		"--read-only", "--tmpfs=/tmp", "--image-volume=tmpfs", "--workdir=/tmp", "--unsetenv-all", "--env=HOME=/tmp", "--timeout=120",
 		"--entrypoint=" + img.config.Config.Entrypoint[0], tag, "--version"}})

@@ -13,9 +13,9 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// answers says how an Executor answers.
+// answers holds the answers of an Executor.
 type answers struct {
-	health, mcp int // status codes; 0: it does not listen
+	health, mcp int // status codes; if health is 0, Executor does not listen
 	body        string
 }
 
@@ -58,7 +58,7 @@ func TestExecutorHealth(t *testing.T) {
 		{"between restarts", machine.Unit{Active: "activating", Sub: "auto-restart"}, answers{}, token, protocol.FailedState},
 		{"being started", machine.Unit{Active: "activating", Sub: "start"}, answers{}, token, protocol.Starting},
 		{"being started after a crash", machine.Unit{Active: "activating", Sub: "start", Restart: 1}, answers{}, token, protocol.Starting},
-		{"being started after too many", machine.Unit{Active: "activating", Sub: "start", Restart: MaxRestarts}, answers{}, token, protocol.FailedState},
+		{"being started after too many restarts", machine.Unit{Active: "activating", Sub: "start", Restart: MaxRestarts}, answers{}, token, protocol.FailedState},
 		{"early in the boot", machine.Unit{Active: "inactive", Queued: true}, answers{}, token, protocol.Starting},
 		{"does not listen", active, answers{}, token, protocol.FailedState},
 		{"broken", active, answers{health: 500}, token, protocol.FailedState},

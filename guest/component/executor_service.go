@@ -13,9 +13,9 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// ExecutorPrestart removes two files that a killed server leaves. They name its pid, which always exists inside a
-// container, so that the next server would refuse to start. executor.service calls it before every start, when no
-// container runs.
+// ExecutorPrestart removes two files that a killed server leaves. They hold the pid of that server. In the next
+// container a process has the same pid again, so the next server would take the killed one for running and refuse to
+// start. executor.service calls ExecutorPrestart before every start, when no container runs.
 func ExecutorPrestart(t durable.Tree) error {
 	root, err := os.OpenRoot(t.Path(layout.ExecutorData))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +52,7 @@ func InitializeMCP(ctx context.Context, m Machine, url, token string) (state, de
 	return protocol.Healthy, ""
 }
 
-// ExecutorToken reads the token that Executor asks for. Only root can.
+// ExecutorToken reads the token that Executor asks for. Only root can read it.
 func ExecutorToken(t durable.Tree) (string, error) {
 	text, err := os.ReadFile(t.Path(layout.ExecutorToken))
 	if err != nil {
@@ -65,7 +65,7 @@ func ExecutorToken(t durable.Tree) (string, error) {
 	return token, nil
 }
 
-// ExecutorURL is where Executor listens on guest loopback.
+// ExecutorURL returns the URL of Executor on guest loopback.
 func ExecutorURL(t durable.Tree) (string, error) {
 	ports, err := Ports(t)
 	if err != nil {

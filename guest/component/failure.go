@@ -9,8 +9,9 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Failure gives an error the component and the phase in which it happened, a code if it has none, and the output of the
-// program that failed.
+// Failure returns a protocol.Error for err, with the component and the phase in which it happened, and OutputOf(err).
+// The code is "interrupted" if err comes from a canceled context. Otherwise it is the code of err or, if err has none,
+// a code for the phase.
 func Failure(err error, component, phase string) *protocol.Error {
 	e := &protocol.Error{Code: "external_failed", Message: fmt.Sprintf("%s: %s: %v", component, phase, err)}
 	var known *protocol.Error
@@ -26,7 +27,7 @@ func Failure(err error, component, phase string) *protocol.Error {
 	return e
 }
 
-// OutputOf returns the last lines of the program or the service whose failure is in err.
+// OutputOf returns the last lines printed by the program or service whose failure is in err; empty if err has none.
 func OutputOf(err error) string {
 	var known *protocol.Error
 	var exit *machine.ExitError

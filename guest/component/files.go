@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 )
 
-// IsProgram reports whether there is an executable file. It follows links.
+// IsProgram reports whether the path is an executable file. It follows links.
 func IsProgram(elem ...string) bool {
 	info, err := os.Stat(filepath.Join(elem...))
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// isFile reports whether there is a regular file. It follows links.
+// isFile reports whether the path is a regular file. It follows links.
 func isFile(elem ...string) bool {
 	info, err := os.Stat(filepath.Join(elem...))
 	return err == nil && info.Mode().IsRegular()

@@ -13,12 +13,12 @@ import (
 
 const (
 	healthTime = 5 * time.Minute // for a service to become healthy: emulated CPUs are slow
-	// MaxRestarts is the number of restarts by systemd after which waiting for a service is given up.
+	// MaxRestarts is the number of restarts by systemd after which waiting for a service is useless.
 	MaxRestarts = 3
 )
 
-// WaitHealthy waits until a component is healthy or needs its setup. It fails when the component cannot become healthy
-// any more, or not in time; the error has the last lines of the service's log.
+// WaitHealthy waits until a component is healthy or needs its setup. It fails when the component can no longer become
+// healthy, or after healthTime. If a service is not healthy, the error has the last lines of its log.
 func WaitHealthy(ctx context.Context, env Env, c Component) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTime, fmt.Errorf("not healthy after %v", healthTime))
 	defer cancel()
@@ -31,10 +31,11 @@ func WaitHealthy(ctx context.Context, env Env, c Component) error {
 		if state == protocol.Healthy || state == protocol.SetupRequired {
 			return nil
 		}
-		// The start is done and has started nothing: a condition of the unit is false, or somebody stopped it.
+		// The start job has ended and the service does not run, for example because a condition of the unit is false or
+		// somebody stopped the service.
 		idle := unit.Active == "inactive" && !unit.Queued
 		if idle && detail == "" {
-			detail = "its service does not run, and nothing is about to start it"
+			detail = "its service does not run, and systemd has no job to start it"
 		}
 		if c.Unit() == "" || GivenUp(unit) || idle {
 			return unhealthy(env, c, state, detail)
@@ -59,7 +60,8 @@ func unhealthy(env Env, c Component, state, detail string) error {
 	return e
 }
 
-// GivenUp reports whether waiting for a service is of no use: systemd has given up on it, or has restarted it in vain.
+// GivenUp reports whether waiting for a service is useless: systemd has given up on it, or has restarted it
+// MaxRestarts times.
 func GivenUp(unit machine.Unit) bool {
 	return unit.Active == "failed" || unit.Restart >= MaxRestarts
 }
@@ -73,7 +75,7 @@ func UnitOf(ctx context.Context, env Env, c Component) (machine.Unit, error) {
 	return units[c.Unit()], err
 }
 
-// runnable is the health of a component without a service: the current release has its program.
+// runnable returns healthy if the current release of a component has the program; otherwise failed, with the reason.
 func runnable(env Env, c Component, program string) (state, detail string) {
 	if !IsProgram(env.Path(layout.CurrentOf(c.Name())), program) {
 		return protocol.FailedState, layout.CurrentOf(c.Name()) + "/" + program + " cannot be run"
@@ -81,7 +83,7 @@ func runnable(env Env, c Component, program string) (state, detail string) {
 	return protocol.Healthy, ""
 }
 
-// serviceState is the state of a component whose service does not run.
+// serviceState returns the state of a component whose service does not run.
 func serviceState(unit machine.Unit) (state, detail string) {
 	switch {
 	case unit.Active == "failed":

@@ -37,17 +37,17 @@ func TestHermesHealth(t *testing.T) {
 		{"empty env", active, with(".env", "# OPENAI_API_KEY=x\nOPENAI_API_KEY=\n"), protocol.SetupRequired},
 		{"empty auth", active, with("auth.json", "{}"), protocol.SetupRequired},
 		{"other config", active, with("config.yaml", "agent:\n  model: x\n"), protocol.SetupRequired},
-		{"key", active, with(".env", "A=b\nexport OPENAI_API_KEY=\"x\"\n"), protocol.Healthy},
+		{"API key", active, with(".env", "A=b\nexport OPENAI_API_KEY=\"x\"\n"), protocol.Healthy},
 		{"login", active, with("auth.json", `{"providers":{"nous":{}}}`), protocol.Healthy},
 		{"logged out", active, with("auth.json", `{"version":2,"providers":{},"credential_pool":{}}`), protocol.SetupRequired},
-		{"key of a tool", active, with(".env", "MCP_EXECUTOR_API_KEY=x\n"), protocol.SetupRequired},
+		{"only the key of an MCP server", active, with(".env", "MCP_EXECUTOR_API_KEY=x\n"), protocol.SetupRequired},
 		{"model", active, with("config.yaml", "model:\n  default: x\n"), protocol.Healthy},
 		{"stopped", machine.Unit{Active: "inactive"}, running, protocol.Stopped},
 		{"failed", machine.Unit{Active: "failed"}, running, protocol.FailedState},
-		{"silent", active, nil, protocol.FailedState},
-		{"old news", machine.Unit{Active: "active", Since: time.Now().Add(time.Hour)}, running, protocol.FailedState},
+		{"no state file", active, nil, protocol.FailedState},
+		{"state of an earlier start", machine.Unit{Active: "active", Since: time.Now().Add(time.Hour)}, running, protocol.FailedState},
 		{"starting", active, map[string]string{"gateway_state.json": `{"gateway_state":"starting"}`}, protocol.FailedState},
-		{"half written", active, map[string]string{"gateway_state.json": `{"gatew`}, protocol.FailedState},
+		{"incomplete state file", active, map[string]string{"gateway_state.json": `{"gatew`}, protocol.FailedState},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := Env{Tree: durable.Tree{Root: t.TempDir()}}
@@ -70,7 +70,7 @@ func TestLoggedIn(t *testing.T) {
 		return a, b
 	}
 	if a, b := look(); a != protocol.FailedState || b != protocol.FailedState {
-		t.Errorf("nothing there: %s, %s", a, b)
+		t.Errorf("without any files: %s, %s", a, b)
 	}
 	put(t, env, layout.Current+"/claude/bin/claude", "")
 	put(t, env, layout.Current+"/codex/bin/codex", "")
@@ -84,11 +84,11 @@ func TestLoggedIn(t *testing.T) {
 	}
 }
 
-// Executor does not start while two files of a killed server exist. They are removed, and nothing else.
+// Executor does not start while two files of a killed server exist. ExecutorPrestart removes them and nothing else.
 func TestExecutorPrestart(t *testing.T) {
 	env := Env{Tree: durable.Tree{Root: t.TempDir()}}
 	if err := ExecutorPrestart(env.Tree); err != nil {
-		t.Errorf("before anything is there: %v", err)
+		t.Errorf("before the directory exists: %v", err)
 	}
 	for _, name := range []string{"server-control/server.json", "server-control/startup.lock", "server-control/other", "data.db"} {
 		put(t, env, layout.ExecutorData+"/"+name, "x")
@@ -108,7 +108,7 @@ func TestExecutorPrestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := ExecutorPrestart(env.Tree); err == nil {
-		t.Error("a file behind the symlink was removed")
+		t.Error("no error for a directory that is a symlink to the outside")
 	}
 	if _, err := os.Stat(env.Path("/elsewhere/startup.lock")); err != nil {
 		t.Error(err)

@@ -27,7 +27,8 @@ var hermesHome = durable.Dir{Path: layout.HermesHome, UID: layout.AgentID, Mode:
 
 func (Hermes) StateDirs() []durable.Dir { return []durable.Dir{hermesHome} }
 
-// installTime bounds one run of uv. Installing and compiling ninety wheels takes minutes on emulated CPUs.
+// installTime is the timeout for one run of uv. On emulated CPUs it takes minutes to install and compile ninety
+// wheels.
 const installTime = 15 * time.Minute
 
 func (h Hermes) Stage(ctx context.Context, env Env, c protocol.Component, dir string) error {
@@ -58,7 +59,7 @@ func (h Hermes) Stage(ctx context.Context, env Env, c protocol.Component, dir st
 		}
 		pins = append(pins, pin)
 	}
-	// uv links files from its cache instead of copying them, if both are on the same file system.
+	// If the cache is on the same file system, uv links files instead of copying them.
 	cache := filepath.Join(dir, ".cache")
 	vars := []string{"HOME=" + cache, "UV_CACHE_DIR=" + cache, "UV_NO_CONFIG=1", "UV_PYTHON_DOWNLOADS=never", "UV_OFFLINE=1",
 		"UV_NO_PROGRESS=1", "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
@@ -84,11 +85,11 @@ func (h Hermes) Stage(ctx context.Context, env Env, c protocol.Component, dir st
 	return nil
 }
 
-// python returns the interpreter: the guest's own, such as python3.13, or the one in the named artifact, which it unpacks
-// into the release.
+// python returns the interpreter: the guest's own, such as python3.13, or the one in the artifact c.Python.Artifact,
+// which is unpacked into the release.
 func (Hermes) python(ctx context.Context, env Env, c protocol.Component, dir string) (string, error) {
 	if c.Python == nil {
-		return "", fmt.Errorf("hermes names no python")
+		return "", fmt.Errorf("the lock names no python for hermes")
 	}
 	if c.Python.Artifact == "" {
 		path := env.Path("/usr/bin/python" + c.Python.Version)
@@ -107,7 +108,7 @@ func (Hermes) python(ctx context.Context, env Env, c protocol.Component, dir str
 	return "", fmt.Errorf("no artifact of hermes is named %s", c.Python.Artifact)
 }
 
-// stampInstall marks the installation as one made by a container image: Hermes then neither checks for updates nor
+// stampInstall marks the installation as part of a container image, so that Hermes neither checks for updates nor
 // updates itself.
 func stampInstall(dir string) error {
 	found, err := filepath.Glob(filepath.Join(dir, "lib/python3*/site-packages"))

@@ -17,8 +17,8 @@ var apiKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Z0-9_]+)_API_KEY[ \t]*=[ \t]*["']?[^\s"']`)
 })
 
-// HermesSetUp reports whether Hermes has a login, an API key or a model, however it was set up. The keys of MCP servers
-// do not count: they are for tools.
+// HermesSetUp reports whether Hermes has a login, an API key or a model, however it was set up. The keys of MCP
+// servers do not count, since they are for tools.
 func HermesSetUp(t durable.Tree) bool {
 	var auth struct {
 		Providers map[string]json.RawMessage `json:"providers"`

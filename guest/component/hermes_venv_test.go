@@ -8,7 +8,8 @@ import (
 	"hermes-box/guest/durable"
 )
 
-// An environment with its own Python works after a rename. One that uses the guest's Python is left alone.
+// After a rename, moveVenv corrects the paths of an environment with its own Python. It does not change an environment
+// that uses the guest's Python.
 func TestMoveVenv(t *testing.T) {
 	env := Env{Tree: durable.Tree{Root: t.TempDir()}}
 	put(t, env, "/r/.staging/python/bin/python3", "#!/bin/sh\necho moved\n")

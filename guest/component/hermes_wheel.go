@@ -11,7 +11,7 @@ var wheelName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._]*)-([A-Za-z0-9][A-Za-z0-9._+!]*)(-[0-9][A-Za-z0-9_.]*)?(-[A-Za-z0-9_.]+){3}\.whl$`)
 })
 
-// wheelPin returns the requirement "name==version" that exactly this wheel satisfies.
+// wheelPin returns the requirement "name==version" for a wheel.
 func wheelPin(file string) (string, error) {
 	m := wheelName().FindStringSubmatch(file)
 	if m == nil {

@@ -11,8 +11,8 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Node is Node.js. Its artifacts are the official archive, or the npm package with only the binary, and perhaps the npm
-// package "npm". Either way the release gets the layout of the official archive.
+// Node is Node.js, from the official archive or from an npm package that has only the binary. The npm package "npm" may
+// be a second artifact. In the release, node, npm and npx are at the paths that they have in the official archive.
 type Node struct{ programOnly }
 
 func (Node) Name() string { return "node" }

@@ -11,8 +11,9 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// WritePorts records the ports for the units. If they have changed, it first notes every service as one that may run
-// with the old ports, so that the next change of that component restarts it even after a crash.
+// WritePorts records the ports for the units. If they have changed, it first makes a marker file for each service,
+// since the service may run with the old ports. A later apply of a component restarts its service if there is a marker
+// for the service. The markers survive a crash.
 func WritePorts(t durable.Tree, p protocol.Ports) (changed bool, err error) {
 	if old, err := Ports(t); err == nil && old == p {
 		return false, nil
@@ -53,12 +54,12 @@ func PortsMoved(t durable.Tree, unit string) (bool, error) {
 	return err == nil, err
 }
 
-// PortsTaken removes the note of PortsMoved: the unit has been restarted.
-func PortsTaken(t durable.Tree, unit string) error {
+// ClearPortsMoved removes the marker file of a unit that has been restarted.
+func ClearPortsMoved(t durable.Tree, unit string) error {
 	return t.Remove(t.Path(layout.PortsMoved, unit))
 }
 
-// ValidPorts reports whether p are two different TCP ports.
+// ValidPorts reports whether p has two valid TCP ports that differ.
 func ValidPorts(p protocol.Ports) bool {
 	ok := func(n int) bool { return n > 0 && n < 1<<16 }
 	return ok(p.Executor) && ok(p.Dashboard) && p.Executor != p.Dashboard

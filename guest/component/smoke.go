@@ -13,11 +13,12 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// smokeTime bounds one run of a program. codex --version took 20 s on emulated CPUs.
+// smokeTime is the timeout for one run of a program. codex --version took 20 s on emulated CPUs.
 const smokeTime = 3 * time.Minute
 
-// smokeRun runs a program of a release as nobody, with an empty home directory that is removed afterwards: it can neither
-// read a login nor leave anything behind. The directories in path come first in its PATH.
+// smokeRun runs a program of a release as the user nobody, so that the program cannot read a login. Its home directory
+// has only empty directories and is removed afterwards, with all files that the program wrote there. The directories in
+// path come first in the PATH of the program.
 func (env Env) smokeRun(ctx context.Context, path []string, program string, args ...string) (string, error) {
 	if err := os.MkdirAll(env.Path(layout.Smoke), 0o755); err != nil {
 		return "", err
@@ -72,7 +73,8 @@ func (env Env) smokeVersion(ctx context.Context, path []string, program, version
 	return nil
 }
 
-// mentions reports whether text has the version as a whole word: "11.2" and "1.2.3" do not mention 1.2.
+// mentions reports whether text contains the version other than as a part of a longer version number: for version 1.2
+// it accepts "v1.2", but neither "11.2" nor "1.2.3".
 func mentions(text, version string) bool {
 	inner := func(b byte) bool { return b >= '0' && b <= '9' || b == '.' }
 	for i := 0; ; {

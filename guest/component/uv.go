@@ -10,7 +10,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// UV is Astral's uv, from the wheel of its Python package or from the release archive. Only the two programs are kept.
+// UV is Astral's uv, from the wheel of its Python package or from the release archive. Only uv and uvx are kept.
 type UV struct{ programOnly }
 
 func (UV) Name() string { return "uv" }

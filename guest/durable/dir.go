@@ -19,8 +19,8 @@ type Chowner interface {
 	Chown(path string, uid, gid int) error
 }
 
-// MakeDir makes a directory with its owner and mode: it gets its name when it has both. A directory that exists is left
-// alone.
+// MakeDir makes a directory with its owner and mode under another name and then renames it. It does not change an
+// existing directory.
 func (t Tree) MakeDir(d Dir, owner Chowner) (made bool, err error) {
 	path := t.Path(d.Path)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -40,8 +40,8 @@ func (t Tree) MakeDir(d Dir, owner Chowner) (made bool, err error) {
 	return true, t.Rename(beside, path)
 }
 
-// Seed writes a file into a directory for its user, unless something of that name is there. It follows no link out of
-// the directory.
+// Seed writes a file into d, unless something has that name already. The file belongs to the user of d. Seed follows no
+// link out of the directory.
 func (t Tree) Seed(d Dir, name string, data []byte, mode fs.FileMode, owner Chowner) error {
 	root, err := os.OpenRoot(t.Path(d.Path))
 	if err != nil {
@@ -54,7 +54,7 @@ func (t Tree) Seed(d Dir, name string, data []byte, mode fs.FileMode, owner Chow
 	return t.writeIn(root, d, name, data, mode, owner)
 }
 
-// Replace replaces a file of a directory for its user. A link of that name is replaced, not followed.
+// Replace replaces a file in d. The new file belongs to the user of d. A link of that name is replaced, not followed.
 func (t Tree) Replace(d Dir, name string, data []byte, mode fs.FileMode, owner Chowner) error {
 	root, err := os.OpenRoot(t.Path(d.Path))
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package durable changes files so that a crash at any moment leaves the old state or the new one. A file or a link is
-// made beside, synced, renamed into place, and the directory is synced.
+// Package durable writes files, links and directories so that a crash at any moment leaves the old one or the new one.
+// Each is made under another name in the same directory and renamed; then the directory is synced. A file is synced
+// before it is renamed. The package also has the locks that helpers share.
 package durable
 
 import (
@@ -11,28 +12,29 @@ import (
 	"path/filepath"
 )
 
-// Tree is the file system of a guest: the real one, or a directory that stands for it.
+// Tree is the file system of a guest: the real one, or a directory in place of it.
 type Tree struct {
-	Root string // where "/" of the guest is
+	Root string // the directory that is "/" of the guest
 
-	// After is called after each durable step with its name, from several goroutines; nil in production. A crash test stops
-	// there.
+	// After, if set, is called after each durable step, with its name. A durable step is a change that stays if the
+	// process dies then. Several goroutines may call After. Only tests set it.
 	After func(step string)
 }
 
-// Path returns where an absolute path of the guest is. The other methods take paths that Path has returned.
+// Path returns the real path for an absolute path of the guest. Dir.Path and the files of Lock, TryLock and Locked are
+// paths of the guest; the other methods take real paths.
 func (t Tree) Path(elem ...string) string {
 	return filepath.Join(append([]string{t.Root}, elem...)...)
 }
 
-// Did reports a durable step to After.
+// Did calls After with a durable step.
 func (t Tree) Did(step string) {
 	if t.After != nil {
 		t.After(step)
 	}
 }
 
-// Write replaces a file. After a crash the file is the old one or the new one, whole.
+// Write replaces a file. After a crash the file is completely the old one or the new one.
 func (t Tree) Write(path string, data []byte, mode fs.FileMode) error {
 	beside := path + ".new"
 	f, err := os.OpenFile(beside, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
@@ -58,7 +60,7 @@ func (t Tree) WriteJSON(path string, v any) error {
 	return t.Write(path, append(data, '\n'), 0o644)
 }
 
-// ReadJSON decodes a file that WriteJSON wrote. If there is no file, it leaves v as it is.
+// ReadJSON decodes a JSON file into v. If there is no file, it leaves v as it is.
 func ReadJSON(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +75,7 @@ func ReadJSON(path string, v any) error {
 	return nil
 }
 
-// Rename moves a file within one file system and syncs the directory of the new name.
+// Rename moves a file, link or directory within one file system and syncs the directory of the new name.
 func (t Tree) Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -101,7 +103,8 @@ func (t Tree) Symlink(target, link string) error {
 	return t.Rename(beside, link)
 }
 
-// Beside is the temporary name of a link or a directory until it is renamed to path. Nothing else uses such a name.
+// Beside returns the temporary name that a link or a directory has until it is renamed to path. Nothing else uses such
+// a name.
 func Beside(path string) string {
 	return filepath.Join(filepath.Dir(path), ".hermes-box-"+filepath.Base(path))
 }
@@ -109,7 +112,7 @@ func Beside(path string) string {
 // RemoveBeside removes the temporary link or empty directory that an interrupted change of path has left.
 func (t Tree) RemoveBeside(path string) error { return t.Remove(Beside(path)) }
 
-// Remove removes one file, link or empty directory. It is no error if it does not exist.
+// Remove removes one file, link or empty directory. A path that does not exist is no error.
 func (t Tree) Remove(path string) error {
 	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +125,7 @@ func (t Tree) Remove(path string) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// RemoveAll removes a directory and everything in it. It is no error if it does not exist.
+// RemoveAll removes a directory and everything in it. A path that does not exist is no error.
 func (t Tree) RemoveAll(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -15,8 +15,8 @@ import (
 // lockWait is how long Lock waits for another helper.
 const lockWait = time.Minute
 
-// Lock takes a lock that all helpers of the guest share, named by a file in the guest. It waits for the holder for a
-// minute; then the error has the code busy. The kernel releases the lock when its holder dies.
+// Lock takes a lock that all helpers of the guest share, named by a file in the guest. If it does not get the lock
+// within a minute, the error has the code busy. The kernel releases the lock when its holder dies.
 func (t Tree) Lock(ctx context.Context, file string) (unlock func(), err error) {
 	l, err := t.flock(file)
 	if err != nil {
@@ -37,7 +37,7 @@ func (t Tree) Lock(ctx context.Context, file string) (unlock func(), err error) 
 	return func() { l.Close() }, nil
 }
 
-// TryLock takes the lock, or returns no unlock if another helper holds it.
+// TryLock takes the lock without waiting. If another helper holds it, unlock is nil and there is no error.
 func (t Tree) TryLock(file string) (unlock func(), err error) {
 	l, err := t.flock(file)
 	if err != nil {
@@ -49,8 +49,8 @@ func (t Tree) TryLock(file string) (unlock func(), err error) {
 	return func() { l.Close() }, nil
 }
 
-// Locked reports whether another helper holds the lock. It shares the lock for a moment, so that two callers of Locked
-// do not take each other for a holder.
+// Locked reports whether another helper holds the lock. It takes a shared lock for a moment, so that two callers of
+// Locked do not mistake each other for a holder.
 func (t Tree) Locked(file string) (bool, error) {
 	l, err := t.flock(file)
 	if err != nil {

@@ -24,9 +24,9 @@ func TestLocked(t *testing.T) {
 		take func() error
 		want bool
 	}{
-		"nobody":        {func() error { return nil }, false},
-		"another asker": {other.RLock, false},
-		"a holder":      {other.Lock, true},
+		"nobody holds it":          {func() error { return nil }, false},
+		"another caller of Locked": {other.RLock, false},
+		"another helper holds it":  {other.Lock, true},
 	} {
 		if err := c.take(); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TryLock does not wait for the holder. Lock waits until its context ends.
+// While the lock is held, TryLock returns neither a function nor an error, and Lock with a canceled context returns the
+// error of the context.
 func TestLockIsHeld(t *testing.T) {
 	tree := Tree{Root: t.TempDir()}
 	unlock, err := tree.Lock(t.Context(), "/mutex")

@@ -1,15 +1,15 @@
 package layout
 
-// Environment is the environment of every process of the agent user.
+// Environment is written to /etc/environment, and is part of the environment of the agents that the helper runs.
 var Environment = []string{
 	"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
 	"LANG=C.UTF-8",
-	// State goes into the home, on the data disk. CLAUDE_CONFIG_DIR also moves .claude.json there.
+	// State and caches of programs are on the data disk. CLAUDE_CONFIG_DIR also moves .claude.json into .claude.
 	"CLAUDE_CONFIG_DIR=" + LoginHome + "/.claude",
 	"CODEX_HOME=" + LoginHome + "/.codex",
 	"HERMES_HOME=" + LoginHome + "/.hermes",
 	"XDG_CACHE_HOME=/data/cache",
-	// The lock decides what is installed: nothing may update itself or fetch programs.
+	// Only the lock decides what is installed, so these tell programs not to update themselves or fetch others.
 	"DISABLE_UPDATES=1",
 	"DISABLE_AUTOUPDATER=1",
 	"HERMES_DISABLE_LAZY_INSTALLS=1",

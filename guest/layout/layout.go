@@ -1,5 +1,5 @@
-// Package layout names the files, users and units inside the guest that more than one part of the helper uses. Paths
-// are absolute in the guest: pass them to durable.Tree.Path.
+// Package layout names files, users and units inside the guest. Paths are absolute in the guest: pass them to
+// durable.Tree.Path.
 package layout
 
 import (
@@ -8,12 +8,12 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Releases, what is current, and the commands of it.
+// Directories of the releases, and the links to the current ones and to their commands.
 const (
 	Opt      = "/opt/hermes-box"
 	Current  = Opt + "/current" // Current/<component> is a symlink to the active release
 	Commands = "/usr/local/bin" // symlinks into Current
-	Tm       = Commands + "/tm" // symlink to the helper, which then attaches to tmux
+	Tm       = Commands + "/tm" // symlink to the helper, which attaches to tmux if it is run by this name
 )
 
 // Files of the transaction engine.
@@ -31,8 +31,9 @@ const (
 // Files of the bootstrap.
 const (
 	DataUUID        = protocol.StateDir + "/data.uuid"      // filesystem UUID of the data disk; written once
-	Formatting      = protocol.StateDir + "/format.json"    // a formatting that has begun
-	Bootstrapped    = protocol.StateDir + "/bootstrap.json" // written last: this root is a box
+	Formatting      = protocol.StateDir + "/format.json"    // exists while the data disk is being formatted
+	Bootstrapped    = protocol.StateDir + "/bootstrap.json" // written last: the bootstrap is complete
+	Offline         = protocol.StateDir + "/offline"        // exists if the network is cut off at every boot
 	EnvironmentFile = "/etc/environment"                    // for logins, commands over ssh, and the services
 )
 
@@ -48,12 +49,12 @@ const (
 	AgentUser = "agent"
 	AgentID   = 1000
 	NobodyID  = 65534
-	AgentHome = protocol.DataDir + "/home/agent"
-	LoginHome = "/home/agent"
-	Workspace = "/workspace"
+	AgentHome = protocol.AgentHome
+	LoginHome = protocol.LoginHome
+	Workspace = protocol.Workspace
 )
 
-// Files of the components on the data disk.
+// Files of the components: all on the data disk except ExecutorImage.
 const (
 	ClaudeHome    = AgentHome + "/.claude"
 	CodexHome     = AgentHome + "/.codex"
@@ -67,15 +68,16 @@ const (
 // CodexConfig is the system-wide configuration of Codex.
 const CodexConfig = "/etc/codex/config.toml"
 
-// Units. Those of a component have ConditionPathExists= for a file of its release, so that the unit of a component that
-// is not applied stays inactive instead of failing. The recovery unit runs before both.
+// Units. HermesUnit and ExecutorUnit have ConditionPathExists= for a file of the component's release, so that the unit of
+// a component that is not applied stays inactive instead of failing. RecoveryUnit runs before both.
 const (
 	HermesUnit   = "hermes.service"
 	ExecutorUnit = "executor.service"
 	RecoveryUnit = "hermes-box-recovery.service"
+	DataUnit     = "hermes-box-data.service" // makes the device that /data is mounted from
 )
 
-// ReleasesOf is the directory of the releases of a component.
+// ReleasesOf returns the directory of the releases of a component.
 func ReleasesOf(component string) string {
 	if component == "node" || component == "uv" {
 		return path.Join(Opt, "tooling", component)
@@ -83,5 +85,5 @@ func ReleasesOf(component string) string {
 	return path.Join(Opt, "releases", component)
 }
 
-// CurrentOf is the symlink to the active release of a component.
+// CurrentOf returns the symlink to the active release of a component.
 func CurrentOf(component string) string { return path.Join(Current, component) }

@@ -24,11 +24,12 @@ type toolFilter struct {
 	Include []string `yaml:"include"`
 }
 
-// otherTransport are keys of an entry that would make Hermes reach the server another way, or not at all.
+// otherTransport are keys of an entry that would make Hermes connect to the server in another way, or not at all.
 var otherTransport = []string{"command", "args", "env", "transport", "auth"}
 
-// setServer sets the keys of want in the entry name of mcp_servers. The other keys of the entry stay, except those of
-// another transport; so does every byte outside of the entry. If nothing changes, text is returned as it is.
+// setServer sets the keys of want in the entry name of mcp_servers. It removes the keys of another transport from the
+// entry, and tools.exclude if want has tools. The entry's other keys stay. Other entries, and comments outside the
+// entry, stay as they are written. If nothing has to change, setServer returns the text as it was.
 func setServer(text []byte, name string, want mcpServer) ([]byte, error) {
 	doc, before, err := readConfig(text)
 	if err != nil {
@@ -73,7 +74,8 @@ func setServer(text []byte, name string, want mcpServer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The edit was made by lines, and YAML has many ways to write the same: check what the new text means.
+	// The edit was made by lines, although YAML has many ways to write the same value. So parse the new text and check
+	// it.
 	if _, got, err := readConfig([]byte(edited)); err != nil || !reflect.DeepEqual(got, after) {
 		return nil, errUnusual
 	}
@@ -101,7 +103,7 @@ func child(m *yaml.Node, key string) *yaml.Node {
 	return value
 }
 
-// merge sets the keys of from in to, recursively.
+// merge copies the keys of one mapping into another, recursively.
 func merge(to, from *yaml.Node) {
 	for i := 0; i+1 < len(from.Content); i += 2 {
 		mine, theirs := child(to, from.Content[i].Value), from.Content[i+1]
@@ -124,7 +126,7 @@ func drop(m *yaml.Node, keys ...string) {
 	}
 }
 
-// render writes an entry as lines without indentation. Comments that follow the entry are not part of it.
+// render returns the lines of an entry with its key at the left margin, without what package yaml calls foot comments.
 func render(name string, entry *yaml.Node) ([]string, error) {
 	var plain func(n *yaml.Node)
 	plain = func(n *yaml.Node) {
@@ -145,7 +147,8 @@ func render(name string, entry *yaml.Node) ([]string, error) {
 	return strings.SplitAfter(strings.TrimSuffix(out.String(), "\n"), "\n"), nil
 }
 
-// splice puts the lines of an entry into text: in place of the entry, after the last entry, or below a new key.
+// splice inserts the lines of an entry into text: in place of the old entry, after the last entry, or below a new key
+// mcp_servers.
 func splice(text, name string, block []string) (string, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -189,7 +192,7 @@ func splice(text, name string, block []string) (string, error) {
 	return insert(end, end, strings.Repeat(" ", indent)), nil
 }
 
-// emptyServers matches the line of the key when its value is on the lines below it, or is empty.
+// emptyServers matches the line of the key mcp_servers if the line has no value, or an empty one.
 var emptyServers = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(["']?mcp_servers["']?[ \t]*:)(?:[ \t]*(?:null|~|\{[ \t]*\}))?([ \t]*(?:#.*)?\r?\n)$`)
 })
@@ -205,7 +208,7 @@ func findKey(lines []string, from, to, indent int, key string) int {
 	return -1
 }
 
-// entryEnd returns the index after the last line of the value of the key in line at, which is indented by indent.
+// entryEnd returns the index after the last line of the value of a key. lines[at] has the key, indented by indent.
 func entryEnd(lines []string, at, indent int) int {
 	end := at + 1
 	for i := at + 1; i < len(lines); i++ {

@@ -33,12 +33,12 @@ func TestSetServer(t *testing.T) {
 		"comments only": {"# mine\n", "# mine\nmcp_servers:\n" + entry},
 		"other settings": {"model:\n  default: x # good\n\n# the end\n",
 			"model:\n  default: x # good\n\n# the end\nmcp_servers:\n" + entry},
-		"no last line":   {"model: x", "model: x\nmcp_servers:\n" + entry},
-		"no servers":     {"mcp_servers:\nmodel: x\n", "mcp_servers:\n" + entry + "model: x\n"},
-		"null":           {"mcp_servers: null # none\nmodel: x\n", "mcp_servers: # none\n" + entry + "model: x\n"},
-		"empty braces":   {"a: 1\nmcp_servers: {}\nmodel: x\n", "a: 1\nmcp_servers:\n" + entry + "model: x\n"},
-		"behind another": {"mcp_servers:\n  # files\n  files: {command: fs}\n\n# models\nmodel: x\n", "mcp_servers:\n  # files\n  files: {command: fs}\n" + entry + "\n# models\nmodel: x\n"},
-		"other indent":   {"mcp_servers:\n    files:\n        command: fs\n", "mcp_servers:\n    files:\n        command: fs\n" + inner("    ")},
+		"no final newline":    {"model: x", "model: x\nmcp_servers:\n" + entry},
+		"no servers":          {"mcp_servers:\nmodel: x\n", "mcp_servers:\n" + entry + "model: x\n"},
+		"null":                {"mcp_servers: null # none\nmodel: x\n", "mcp_servers: # none\n" + entry + "model: x\n"},
+		"empty braces":        {"a: 1\nmcp_servers: {}\nmodel: x\n", "a: 1\nmcp_servers:\n" + entry + "model: x\n"},
+		"after another entry": {"mcp_servers:\n  # files\n  files: {command: fs}\n\n# models\nmodel: x\n", "mcp_servers:\n  # files\n  files: {command: fs}\n" + entry + "\n# models\nmodel: x\n"},
+		"other indent":        {"mcp_servers:\n    files:\n        command: fs\n", "mcp_servers:\n    files:\n        command: fs\n" + inner("    ")},
 		"quoted keys": {"\"mcp_servers\":\n  'executor': {url: old}\nmodel: x\n",
 			"\"mcp_servers\":\n" + entry + "model: x\n"},
 		"in place": {"mcp_servers:\n  a: {command: b}\n  executor:\n    url: http://other\n    headers:\n      Authorization: Bearer secret\n  # z\n  z: {command: y}\n",
@@ -47,8 +47,8 @@ func TestSetServer(t *testing.T) {
 		"another transport": {"mcp_servers:\n  executor:\n    command: bash\n    args: [-c, evil]\n    env: {A: b}\n",
 			"mcp_servers:\n" + entry},
 		"block text above": {"note: |\n  mcp_servers:\n    executor: no\nmcp_servers:\n", "note: |\n  mcp_servers:\n    executor: no\nmcp_servers:\n" + entry},
-		"said already":     {"# mine\nmcp_servers: # here\n" + entry + "# end", "# mine\nmcp_servers: # here\n" + entry + "# end"},
-		"said in braces": {`mcp_servers: {executor: {url: "http://127.0.0.1:4788/mcp", headers: {Authorization: "Bearer ${MCP_EXECUTOR_API_KEY}"}, tools: {include: [execute, resume]}, enabled: true}}`,
+		"up to date":       {"# mine\nmcp_servers: # here\n" + entry + "# end", "# mine\nmcp_servers: # here\n" + entry + "# end"},
+		"up to date, in braces": {`mcp_servers: {executor: {url: "http://127.0.0.1:4788/mcp", headers: {Authorization: "Bearer ${MCP_EXECUTOR_API_KEY}"}, tools: {include: [execute, resume]}, enabled: true}}`,
 			`mcp_servers: {executor: {url: "http://127.0.0.1:4788/mcp", headers: {Authorization: "Bearer ${MCP_EXECUTOR_API_KEY}"}, tools: {include: [execute, resume]}, enabled: true}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestSetServer(t *testing.T) {
 	}
 }
 
-// Keys that the user has added to the entry stay.
+// Keys that the user has added to the entry stay, except tools.exclude.
 func TestSetServerKeepsKeys(t *testing.T) {
 	text := "mcp_servers:\n  executor:\n    timeout: 600 # slow\n    headers: {X-Mine: a}\n    tools: {exclude: [x], prompts: false}\n"
 	got, err := setServer([]byte(text), "executor", wanted)
@@ -87,14 +87,14 @@ func TestSetServerKeepsKeys(t *testing.T) {
 
 func TestSetServerRefuses(t *testing.T) {
 	for name, text := range map[string]string{
-		"no yaml":         "a: [",
-		"two of one key":  "a: 1\na: 2\n",
-		"a list":          "- a\n",
-		"braces":          "mcp_servers: {a: {command: b}}\n",
-		"all in braces":   "{model: x}\n",
-		"a second one":    "a: 1\n---\nb: 2\n",
-		"an ended one":    "a: 1\n...\n",
-		"an anchor there": "mcp_servers: &m\n  a: {command: b}\n",
+		"not YAML":                 "a: [",
+		"a duplicate key":          "a: 1\na: 2\n",
+		"a list":                   "- a\n",
+		"servers in braces":        "mcp_servers: {a: {command: b}}\n",
+		"all in braces":            "{model: x}\n",
+		"two documents":            "a: 1\n---\nb: 2\n",
+		"an end marker":            "a: 1\n...\n",
+		"an anchor on the servers": "mcp_servers: &m\n  a: {command: b}\n",
 	} {
 		if got, err := setServer([]byte(text), "executor", wanted); err == nil {
 			t.Errorf("%s becomes %q", name, got)
@@ -102,7 +102,7 @@ func TestSetServerRefuses(t *testing.T) {
 	}
 }
 
-// Any file is either refused, or edited so that everything else in it stays the same.
+// A file is either refused, or edited so that it has the entry. A second edit changes nothing.
 func FuzzSetServer(f *testing.F) {
 	f.Add("mcp_servers:\n  a:\n    command: b\n\n  # c\nmodel: |\n  x\n")
 	f.Add("mcp_servers:\n- a\n")

@@ -24,8 +24,8 @@ func variableIn(text, name string) string {
 	return value
 }
 
-// setVariable sets a variable in an environment file: in every assignment to it, or in a new line at the end. Every other
-// byte stays. The value must need no quotes.
+// setVariable sets a variable in an environment file: in every assignment to it or, if there is none, in a new line at
+// the end. It changes no other line. The value must not need quotes.
 func setVariable(text, name, value string) string {
 	lines := assignment(name)
 	if lines.MatchString(text) {

@@ -7,17 +7,17 @@ import (
 
 func TestSetVariable(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"no file":        {"", "T=new\n"},
-		"behind others":  {"A=1\n# note\n", "A=1\n# note\nT=new\n"},
-		"no last line":   {"A=1", "A=1\nT=new\n"},
-		"in place":       {"A=1\nT=old\nB=2\n", "A=1\nT=new\nB=2\n"},
-		"exported":       {"export T='old' \n", "export T=new\n"},
-		"spaces":         {"  T = old\n", "  T =new\n"},
-		"windows":        {"A=1\r\nT=old\r\n", "A=1\r\nT=new\r\n"},
-		"each of them":   {"T=a\nT=b\n", "T=new\nT=new\n"},
-		"another's end":  {"MY_T=a\nT2=b\n", "MY_T=a\nT2=b\nT=new\n"},
-		"a comment":      {"# T=old\n", "# T=old\nT=new\n"},
-		"dollars are no": {"T=$1${1}\n", "T=new\n"},
+		"no file":             {"", "T=new\n"},
+		"after others":        {"A=1\n# note\n", "A=1\n# note\nT=new\n"},
+		"no final newline":    {"A=1", "A=1\nT=new\n"},
+		"in place":            {"A=1\nT=old\nB=2\n", "A=1\nT=new\nB=2\n"},
+		"exported":            {"export T='old' \n", "export T=new\n"},
+		"spaces":              {"  T = old\n", "  T =new\n"},
+		"CRLF":                {"A=1\r\nT=old\r\n", "A=1\r\nT=new\r\n"},
+		"assigned twice":      {"T=a\nT=b\n", "T=new\nT=new\n"},
+		"part of other names": {"MY_T=a\nT2=b\n", "MY_T=a\nT2=b\nT=new\n"},
+		"a comment":           {"# T=old\n", "# T=old\nT=new\n"},
+		"dollar signs":        {"T=$1${1}\n", "T=new\n"},
 	} {
 		got := setVariable(c.text, "T", "new")
 		if got != c.want {

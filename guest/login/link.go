@@ -21,7 +21,7 @@ const (
 	askToolsTime  = 3 * time.Minute // for Hermes to start and to list the tools, on emulated CPUs
 )
 
-// executorServer is the entry for Executor. It refers to the token by name and does not contain it.
+// executorServer returns the entry for Executor. It refers to the token by name and does not contain it.
 func executorServer(url string, tools []string) mcpServer {
 	s := mcpServer{URL: url, Headers: map[string]string{"Authorization": "Bearer ${" + tokenVariable + "}"}, Enabled: true}
 	if tools != nil {
@@ -31,10 +31,10 @@ func executorServer(url string, tools []string) mcpServer {
 }
 
 // LinkExecutor connects Hermes to Executor: the token goes into Hermes's environment file, and Hermes's configuration
-// refers to it. Hermes is restarted and must find exactly the tools that were reviewed. If anything fails, the earlier
-// files are restored and Hermes is restarted with them.
+// refers to it. Hermes is restarted and must find exactly the tools that were reviewed. If writing the files, the
+// restart or the check of the tools fails, the earlier files are restored and Hermes is restarted with them.
 //
-// With the same token again it changes and restarts nothing, but checks the tools again.
+// If the files need no change and Hermes has read them, LinkExecutor restarts nothing and only checks the tools again.
 func (l Login) LinkExecutor(ctx context.Context, ask protocol.ExecutorLink) (protocol.ExecutorLinked, error) {
 	tools := slices.Sorted(slices.Values(ask.Tools))
 	done := protocol.ExecutorLinked{Tools: tools}
@@ -80,7 +80,7 @@ func (f linkFile) same() bool {
 	return f.was != nil && f.was.Mode() == f.mode && string(f.before) == string(f.after)
 }
 
-// linkFiles reads the two files of the link and edits them in memory.
+// linkFiles reads Hermes's .env and config.yaml and edits them in memory.
 func (l Login) linkFiles(token string, tools []string) ([]linkFile, error) {
 	applied, err := l.Applied()
 	if err != nil {
@@ -137,7 +137,7 @@ func (l Login) readLinkFile(name string) (linkFile, error) {
 	return f, err
 }
 
-// inUse reports whether the files need no change and Hermes was started after they were written.
+// inUse reports whether the files need no change and Hermes has read them: it was started after they were written.
 func (l Login) inUse(ctx context.Context, files []linkFile) (bool, error) {
 	unit, err := component.UnitOf(ctx, l.components(), component.Hermes{})
 	if err != nil || unit.Active != "active" {
@@ -179,8 +179,8 @@ func (l Login) restartHermes(ctx context.Context) error {
 	return component.WaitHealthy(ctx, l.components(), component.Hermes{})
 }
 
-// restore writes the files as they were and restarts Hermes, also when ctx has ended. It returns the failure that led
-// here, together with what could not be restored.
+// restore writes the earlier content of the files, removes those that did not exist, and restarts Hermes, even if ctx
+// has ended. It returns the failure that made it necessary, joined with the errors of restoring.
 func (l Login) restore(ctx context.Context, files []linkFile, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTime)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package login is about what a person signs in to: whether that is done, the link from Hermes to Executor, and restarting
-// Hermes after its setup has changed.
+// Package login is for signing in: it finds out which sign-ins are done, links Hermes to Executor, and restarts Hermes
+// after its setup has changed.
 package login
 
 import (
@@ -10,15 +10,15 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Login is what this package works with.
+// Login has the actions of signing in. Its fields are what they need.
 type Login struct {
 	durable.Tree
 	Machine Machine
 	Emit    func(protocol.Event)
-	Applied func() (map[string]protocol.AppliedComponent, error) // what is installed
+	Applied func() (map[string]protocol.AppliedComponent, error) // returns the applied components by name
 }
 
-// Machine is what this package does on the machine. Package machine describes the methods.
+// Machine is the set of actions that this package needs. Package machine describes the methods.
 type Machine interface {
 	component.Machine
 	RestartUnit(ctx context.Context, unit string) error

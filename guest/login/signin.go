@@ -16,11 +16,11 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// signInTime bounds one question to an agent; all are asked at once.
+// signInTime is the timeout for one question to an agent. All agents are asked at the same time.
 const signInTime = time.Minute
 
-// SignedIn reports which sign-ins are done. It asks the agents themselves if that is cheap, else it looks for what a
-// sign-in leaves behind. It changes nothing. What cannot be found out counts as not done, with the reason.
+// SignedIn reports which sign-ins are done. It asks Claude Code, Codex and Executor, and reads the files of Hermes. It
+// changes nothing. A sign-in whose state cannot be found out counts as not done, with the reason.
 func (l Login) SignedIn(ctx context.Context) (protocol.SignedIn, error) {
 	applied, err := l.Applied()
 	if err != nil {
@@ -96,14 +96,15 @@ func (l Login) codexSignedIn(ctx context.Context) (bool, string) {
 	return l.credentials(ctx, err, component.Codex{})
 }
 
-// credentials is the answer for an agent that gave none: whether its credentials file is there.
+// credentials returns the sign-in of an agent that gave no clear answer: done if its program can be run and its
+// credentials file is not empty.
 func (l Login) credentials(ctx context.Context, err error, c component.Component) (bool, string) {
 	state, detail := c.Health(ctx, l.components(), machine.Unit{})
 	if state == protocol.Healthy {
 		return true, "has credentials"
 	}
 	var exit *machine.ExitError
-	if errors.As(err, &exit) && exit.Status < 0 { // it could not be run
+	if errors.As(err, &exit) && exit.Status < 0 { // it could not be run, or was killed
 		detail += ": " + exit.Error()
 	}
 	return false, detail
@@ -175,5 +176,5 @@ func (l Login) hermesHasToken(ctx context.Context) (bool, string) {
 	if state, detail := component.InitializeMCP(ctx, l.Machine, base+"/mcp", token); state != protocol.Healthy {
 		return false, "Executor does not accept the token of Hermes: " + detail
 	}
-	return true, "Hermes knows Executor"
+	return true, "Hermes uses Executor"
 }

@@ -12,7 +12,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// checkTools has Hermes itself list the tools of Executor, and compares them with those that were reviewed.
+// checkTools makes Hermes list the tools of Executor, and compares them with the reviewed ones.
 func (l Login) checkTools(ctx context.Context, want []string, token string) error {
 	event := protocol.Event{Component: "hermes", Phase: protocol.PhaseHealth, State: protocol.Started}
 	l.Emit(event)
@@ -54,8 +54,8 @@ func reviewed(found, want []string) error {
 	return nil
 }
 
-// toolsIn parses the output of `hermes mcp test`: a count, then a line for each tool, or what went wrong. Its exit status is
-// always 0.
+// toolsIn parses the output of `hermes mcp test`: a line with the number of tools and then a line for each tool, or an
+// error message. That command exits with status 0 in both cases.
 func toolsIn(text string) (names []string, problem string) {
 	listing := false
 	for line := range strings.Lines(text) {

@@ -17,10 +17,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mib is how much must be zero at both ends of a blank disk: partition tables and superblocks are there.
+// mib is the number of bytes that must be zero at each end of a blank disk, where partition tables and superblocks
+// are.
 const mib = 1 << 20
 
-// Disk reads what is on a block device. What cannot be read is an error, never a guess.
+// Disk finds out what is on a block device. If its first or last MiB cannot be read, or blkid fails, Disk returns an
+// error and does not guess.
 func (m *Machine) Disk(ctx context.Context, device string) (Disk, error) {
 	info, err := os.Stat(device)
 	if err != nil {
@@ -100,9 +102,9 @@ func parseBlkid(text string) Disk {
 	return d
 }
 
-// Format makes an ext4 filesystem with this UUID. The caller has proved that the device is blank.
+// Format makes an ext4 filesystem with this UUID. The caller makes sure that the device holds no data.
 func (m *Machine) Format(ctx context.Context, device, uuid, label string) error {
-	// Opening it exclusively makes the kernel refuse a device that is mounted or in use.
+	// With O_EXCL the kernel refuses to open a device that is mounted or in use.
 	f, err := os.OpenFile(device, os.O_RDWR|syscall.O_EXCL, 0)
 	if err != nil {
 		return err
@@ -112,7 +114,7 @@ func (m *Machine) Format(ctx context.Context, device, uuid, label string) error 
 		Timeout: 10 * time.Minute}); err != nil {
 		return err
 	}
-	// fstab names the disk by UUID; udev makes that name.
+	// fstab may name the disk by UUID. udev makes the link that this needs.
 	_, err = m.Run(ctx, Cmd{Path: "udevadm", Args: []string{"settle", "--timeout=60"}, Timeout: 90 * time.Second})
 	return err
 }
@@ -145,7 +147,8 @@ func mounted(table, path string) bool {
 	return false
 }
 
-// filesystemUUID asks the filesystem itself: no link made by udev can be stale, and no privilege is needed.
+// filesystemUUID asks the kernel for the UUID of the filesystem at path. That needs no privilege. A link made by udev
+// could be out of date.
 func filesystemUUID(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

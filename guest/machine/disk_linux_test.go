@@ -67,6 +67,6 @@ func TestUsage(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	if u := New().Usage("/no/such/place"); u != (protocol.Usage{}) {
-		t.Errorf("of nothing: %+v", u)
+		t.Errorf("a path that does not exist: %+v", u)
 	}
 }

@@ -11,25 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is the machine this process runs on. Changing it needs root; reading does not.
+// Machine is the machine this process runs on. Changing it needs root, and so do some reads.
 type Machine struct {
-	http *http.Client
+	http    *http.Client
+	bus     bus
+	watched *watched // nil: systemd is asked each time
 }
 
 // New returns the machine this process runs on.
 func New() *Machine {
 	return &Machine{http: &http.Client{
-		// No proxy: loopback is asked directly, whatever the environment says.
-		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true},
+		// No proxy: requests to loopback are direct, whatever the environment says.
+		Transport:     &http.Transport{Proxy: nil, IdleConnTimeout: time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       30 * time.Second,
 	}}
 }
 
-// maxAnswer is how much of a service's answer is read.
+// Watch makes Units keep the answer of systemd until one of the units changes, at most 15 seconds. It is for a
+// long-running process.
+func (m *Machine) Watch() { m.watched = &watched{} }
+
+// maxAnswer is how many bytes of an answer are read at most.
 const maxAnswer = 1 << 20
 
-// Get sends a request to a service on loopback. The body is cut at 1 MiB.
+// Get sends a request to a service on loopback. Redirects are not followed, and the answer is cut at 1 MiB.
 func (m *Machine) Get(ctx context.Context, url string, header map[string]string) (int, []byte, error) {
 	return m.ask(ctx, http.MethodGet, url, header, nil)
 }

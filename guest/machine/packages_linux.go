@@ -8,7 +8,8 @@ import (
 )
 
 // InstallPackages installs OS package archives without asking any repository. dpkg gets all of them at once and orders
-// them itself. It waits while another process holds the lock of dpkg, as is common in the first boot of an image.
+// them itself. InstallPackages waits while another process holds the lock of dpkg, as is common in the first boot of an
+// image.
 func (m *Machine) InstallPackages(ctx context.Context, archives []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()

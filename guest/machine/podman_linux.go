@@ -30,7 +30,7 @@ func (m *Machine) LoadImage(ctx context.Context, layout, digest, tag string) err
 		return err
 	}
 	if got := strings.TrimSpace(string(out)); got != digest {
-		// Remove only the tag: another release with the same config has the same image id.
+		// Remove the image by its tag, not by its ID: another release with the same config has the same ID.
 		return errors.Join(fmt.Errorf("the image loaded has digest %s, not %s", got, digest), m.RemoveImage(ctx, tag))
 	}
 	return nil

@@ -25,8 +25,9 @@ const (
 	maxOutput      = 4 << 20
 )
 
-// Run runs one program to its end and returns what it printed on stdout and stderr together. A status other than 0 is an
-// *ExitError. When Cmd.Timeout has passed or ctx ends, the program and its children are killed.
+// Run runs one program to its end and returns what it printed on stdout and stderr together; the beginning of a long
+// output is dropped. A status other than 0 is an *ExitError. When Cmd.Timeout has passed or ctx ends, the program and
+// its children are killed.
 func (m *Machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	fail := func(status int, output []byte, err error) ([]byte, error) {
 		line := strings.TrimSpace(c.Path + " " + strings.Join(c.Args, " "))
@@ -63,7 +64,8 @@ func (m *Machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-	// The kernel sends Pdeathsig when the thread that forked ends, so this goroutine keeps its thread until Wait returns.
+	// The kernel sends Pdeathsig when the thread that started the program ends, so this goroutine keeps its thread
+	// until Wait returns.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -71,7 +73,7 @@ func (m *Machine) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	}
 	err := cmd.Wait()
 	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
-		// Kill what is left of the process group. Its id is not reused while a process is in the group.
+		// Kill the remaining processes of the group. Its id is not reused while a process is in the group.
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	out := kept.bytes()
@@ -115,7 +117,7 @@ func credential(name string) (*syscall.Credential, string, error) {
 	return cred, u.HomeDir, nil
 }
 
-// tail keeps the last maxOutput bytes written to it, or somewhat more.
+// tail keeps at least the last maxOutput bytes written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -42,8 +42,8 @@ func TestRun(t *testing.T) {
 // When a command is killed, its children are killed too.
 func TestRunEnds(t *testing.T) {
 	for name, c := range map[string]Cmd{
-		"time is up":        {Timeout: 300 * time.Millisecond},
-		"the caller is off": {Timeout: -1},
+		"timeout":  {Timeout: 300 * time.Millisecond},
+		"canceled": {Timeout: -1},
 	} {
 		pidFile := filepath.Join(t.TempDir(), "pid")
 		if err := syscall.Mkfifo(pidFile, 0o600); err != nil {

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	unitTimeout = 7 * time.Minute // of one systemd job; the limits in the unit files are shorter
+	unitTimeout = 7 * time.Minute // of one systemctl command; the limits in the unit files are shorter
 	logTimeout  = 5 * time.Second
 )
 
-// journalGroup may read the system's log.
+// journalGroup is the group whose members may read the system's log.
 const journalGroup = "systemd-journal"
 
 func (m *Machine) systemctl(ctx context.Context, args ...string) ([]byte, error) {
@@ -48,7 +48,7 @@ func (m *Machine) StopUnit(ctx context.Context, unit string) error {
 	return err
 }
 
-// job starts or restarts a unit, also one that systemd has given up on. A failure carries the last lines of the unit's
+// job starts or restarts a unit, even one that systemd has given up on. Its error has the last lines of the unit's
 // log, which systemctl does not print.
 func (m *Machine) job(ctx context.Context, verb, unit string) error {
 	// reset-failed fails for a unit that was never loaded; then there is nothing to reset.
@@ -61,8 +61,8 @@ func (m *Machine) job(ctx context.Context, verb, unit string) error {
 	return err
 }
 
-// UnitLog returns the last lines of a unit's log; empty if they cannot be read. Without privilege the log can be read by
-// members of the group systemd-journal; everyone else asks sudo.
+// UnitLog returns the last lines of a unit's log; empty if they cannot be read. Root and members of the group
+// systemd-journal may read the log. For other users, UnitLog runs journalctl through sudo.
 func (m *Machine) UnitLog(ctx context.Context, unit string) string {
 	c := Cmd{Path: "journalctl", Args: []string{"--unit=" + unit, "--lines=15", "--output=cat", "--no-pager", "--quiet"}, Timeout: logTimeout}
 	if os.Geteuid() != 0 && !inGroup(journalGroup) {

@@ -10,7 +10,8 @@ import (
 	"strconv"
 )
 
-// EnsureUser makes a user and a group with this id, bash as the shell and passwordless sudo, or checks that they are there.
+// EnsureUser makes a user and a group with this id, unless the user exists, and gives the user bash as the shell and
+// sudo without a password. It is an error if the user exists with another id or home.
 func (m *Machine) EnsureUser(ctx context.Context, name string, id int, home string) error {
 	if err := m.ensureAccount(ctx, name, id, home); err != nil {
 		return err
@@ -49,7 +50,8 @@ func (m *Machine) ensureAccount(ctx context.Context, name string, id int, home s
 	return m.userSettings(ctx, name)
 }
 
-// userSettings sets the shell, and lets the user read the system's log from its next login on. An image may lack that group.
+// userSettings sets the shell, and adds the user to journalGroup, which takes effect at the next login. An image may
+// lack that group.
 func (m *Machine) userSettings(ctx context.Context, name string) error {
 	args := []string{"--shell", "/bin/bash"}
 	if _, err := user.LookupGroup(journalGroup); err == nil {
@@ -59,8 +61,8 @@ func (m *Machine) userSettings(ctx context.Context, name string) error {
 	return err
 }
 
-// ensureSudo lets the user become root without a password: the VM is the boundary. visudo checks the file before sudo
-// reads it, because one bad line disables sudo altogether.
+// ensureSudo lets the user become root without a password, since the VM is the security boundary. visudo checks the
+// file before sudo reads it, because an invalid line may disable sudo.
 func (m *Machine) ensureSudo(ctx context.Context, name string) error {
 	const dir = "/etc/sudoers.d"
 	path, beside := filepath.Join(dir, "hermes-box"), filepath.Join(dir, "hermes-box.new") // sudo ignores names with a dot

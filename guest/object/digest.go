@@ -22,7 +22,7 @@ func newHash(algo string) (hash.Hash, error) {
 	return nil, fmt.Errorf("unknown digest algorithm %q", algo)
 }
 
-// Name turns the digest "sha256:<hex>" or "sha512-<base64>" into the file name "<algo>/<hex>".
+// Name returns the file name "<algo>/<hex>" for the digest "sha256:<hex>" or "sha512-<base64>".
 func Name(digest string) (string, error) {
 	if enc, ok := strings.CutPrefix(digest, "sha256:"); ok {
 		if sum, err := hex.DecodeString(enc); err == nil && len(sum) == sha256.Size {
@@ -38,7 +38,7 @@ func Name(digest string) (string, error) {
 		Hint: "a digest is sha256:<64 hex> or sha512-<base64>"}
 }
 
-// digestOf is the inverse of Name. It refuses every other spelling of the name.
+// digestOf returns the digest for a name that Name returns. Any other name is an error.
 func digestOf(name string) (string, error) {
 	algo, enc, _ := strings.Cut(name, "/")
 	sum, err := hex.DecodeString(enc)

@@ -14,13 +14,13 @@ import (
 	"path"
 	"strings"
 
-	"github.com/klauspost/compress/gzip" // half again as fast as the standard library's
+	"github.com/klauspost/compress/gzip" // 1.5 times as fast as the standard library's
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 )
 
-// Bounds on what one archive may unpack to, so that a crafted archive cannot fill the disk. Real archives unpack to two to
-// ten times their size and have at most ten thousand files.
+// Limits for the content of one archive, so that a small crafted archive cannot fill the disk. Real archives unpack to
+// two to ten times their size and have at most ten thousand files.
 const (
 	maxRatio   = 100
 	minRoom    = 1 << 20
@@ -66,7 +66,7 @@ type extractor struct {
 	strip   int
 	entries int
 	room    int64  // bytes that may still be written
-	made    string // directory of the last entry
+	made    string // the last directory that parent made
 }
 
 func (x *extractor) tar(r io.Reader) error {
@@ -74,7 +74,7 @@ func (x *extractor) tar(r io.Reader) error {
 	for {
 		h, err := tr.Next()
 		if err == io.EOF {
-			// Read to the end: a compressed stream ends with its checksum.
+			// Read to the end, since a compressed stream ends with its checksum.
 			_, err = io.Copy(io.Discard, r)
 			return err
 		}
@@ -137,7 +137,7 @@ func (x *extractor) zip(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// name checks the name of an entry and drops its leading elements. The entry is to be skipped if nothing is left.
+// name checks the name of an entry and drops its leading elements. If nothing is left, the caller skips the entry.
 func (x *extractor) name(name string) (string, error) {
 	if x.entries++; x.entries > maxEntries {
 		return "", fmt.Errorf("more than %d entries", maxEntries)
@@ -152,7 +152,7 @@ func (x *extractor) name(name string) (string, error) {
 	return path.Join(elems[x.strip:]...), nil
 }
 
-// elements splits a relative path. It refuses a path that is absolute, has "..", or could be read in two ways.
+// elements splits a relative path. It refuses a path that is absolute or has "..", a backslash or a NUL.
 func elements(name string) ([]string, error) {
 	if strings.HasPrefix(name, "/") || strings.ContainsAny(name, "\\\x00") {
 		return nil, fmt.Errorf("%q is not a relative path", name)
@@ -217,8 +217,8 @@ func (x *extractor) hardlink(name, target string) error {
 	return x.root.Link(path.Join(elems[x.strip:]...), name)
 }
 
-// parent makes the directory of an entry. It refuses an entry below a symlink, which would be written elsewhere than its
-// name says.
+// parent makes the directory of an entry. It refuses an entry below a symlink, which would be written to another
+// place.
 func (x *extractor) parent(name string) error {
 	dir := path.Dir(name)
 	if dir == "." || dir == x.made {

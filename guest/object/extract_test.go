@@ -17,7 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// extractInto unpacks into a directory, and fails the test if anything outside that directory was changed.
+// extractInto unpacks into a directory, and fails the test if it finds a change outside that directory.
 func extractInto(t testing.TB, data []byte, strip int) (dir string, err error) {
 	t.Helper()
 	top := t.TempDir()
@@ -53,7 +53,7 @@ func tarOf(headers ...tar.Header) []byte {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, h := range headers {
-		body := h.Uname // no header here has a user name
+		body := h.Uname // file passes the content in this field
 		h.Uname = ""
 		h.Size = int64(len(body))
 		if h.Typeflag == 0 {
@@ -112,7 +112,7 @@ func TestExtract(t *testing.T) {
 				}
 			}
 			if _, err := os.Lstat(filepath.Join(dir, "elsewhere")); err == nil {
-				t.Error("strip did not leave out the short name")
+				t.Error("an entry whose name has no more elements than strip was unpacked")
 			}
 			if name == "tar" {
 				return
@@ -129,30 +129,30 @@ func TestExtract(t *testing.T) {
 
 func TestExtractRefuses(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"climbs":               tarOf(file("../outside/new", "x", 0o644)),
-		"climbs inside":        tarOf(file("a/../../outside/new", "x", 0o644)),
-		"absolute":             tarOf(file("/outside/new", "x", 0o644)),
-		"backslash":            tarOf(file(`..\outside\new`, "x", 0o644)),
-		"link out":             tarOf(link("a", "../outside")),
-		"link to absolute":     tarOf(link("a", "/etc")),
-		"link up from below":   tarOf(link("a/b", "../../outside")),
-		"link below a link":    tarOf(link("s", "."), link("s/s/s/l", "../../../outside")),
-		"write through a link": tarOf(link("a/b/c", "../.."), link("up", "a/b/c/.."), file("up/outside/new", "x", 0o644)),
-		"over a link":          tarOf(file("secret", "x", 0o644), link("l", "secret"), file("l", "y", 0o644)),
-		"hard link out":        tarOf(tar.Header{Name: "a", Linkname: "../outside/secret", Typeflag: tar.TypeLink}),
-		"hard link via link":   tarOf(link("a/b/c", "../.."), tar.Header{Name: "h", Linkname: "a/b/c/../outside/secret", Typeflag: tar.TypeLink}),
-		"twice":                tarOf(file("a", "x", 0o644), file("a", "y", 0o644)),
-		"device":               tarOf(tar.Header{Name: "dev", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}),
-		"fifo":                 tarOf(tar.Header{Name: "fifo", Typeflag: tar.TypeFifo}),
-		"no archive":           []byte(strings.Repeat("nothing", 200)),
-		"bomb":                 gzipped(tarOf(file("a", strings.Repeat("\x00", 8<<20), 0o644))),
-		"zip climbs":           zipOf("../outside/new", 0o644),
-		"zip link":             zipOf("l", fs.ModeSymlink|0o777),
-		"half a zip":           zipOf("a", 0o644)[:40],
+		"name with ..":               tarOf(file("../outside/new", "x", 0o644)),
+		".. inside a name":           tarOf(file("a/../../outside/new", "x", 0o644)),
+		"absolute name":              tarOf(file("/outside/new", "x", 0o644)),
+		"backslash":                  tarOf(file(`..\outside\new`, "x", 0o644)),
+		"link out":                   tarOf(link("a", "../outside")),
+		"link to absolute":           tarOf(link("a", "/etc")),
+		"link out of a subdirectory": tarOf(link("a/b", "../../outside")),
+		"link below a link":          tarOf(link("s", "."), link("s/s/s/l", "../../../outside")),
+		"write through a link":       tarOf(link("a/b/c", "../.."), link("up", "a/b/c/.."), file("up/outside/new", "x", 0o644)),
+		"file over a link":           tarOf(file("secret", "x", 0o644), link("l", "secret"), file("l", "y", 0o644)),
+		"hard link out":              tarOf(tar.Header{Name: "a", Linkname: "../outside/secret", Typeflag: tar.TypeLink}),
+		"hard link via link":         tarOf(link("a/b/c", "../.."), tar.Header{Name: "h", Linkname: "a/b/c/../outside/secret", Typeflag: tar.TypeLink}),
+		"a name twice":               tarOf(file("a", "x", 0o644), file("a", "y", 0o644)),
+		"device":                     tarOf(tar.Header{Name: "dev", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}),
+		"fifo":                       tarOf(tar.Header{Name: "fifo", Typeflag: tar.TypeFifo}),
+		"no archive":                 []byte(strings.Repeat("nothing", 200)),
+		"bomb":                       gzipped(tarOf(file("a", strings.Repeat("\x00", 8<<20), 0o644))),
+		"zip name with ..":           zipOf("../outside/new", 0o644),
+		"zip link":                   zipOf("l", fs.ModeSymlink|0o777),
+		"half a zip":                 zipOf("a", 0o644)[:40],
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := extractInto(t, data, 0); err == nil {
-				t.Error("it was unpacked")
+				t.Error("the archive was accepted")
 			}
 		})
 	}
@@ -200,6 +200,6 @@ func FuzzExtract(f *testing.F) {
 		if strip < 0 || strip > 4 || len(data) > 1<<16 {
 			return
 		}
-		extractInto(t, data, strip) // fails if anything outside is touched
+		extractInto(t, data, strip) // fails if it finds a change outside the directory
 	})
 }

@@ -14,11 +14,11 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// maxObject bounds one object, in bytes: far more than the largest artifact, far less than a root disk.
+// maxObject is the size in bytes of the largest object that Receive accepts.
 const maxObject = 4 << 30
 
-// Receive stores the objects of a tar, as protocol.Received describes. If it fails, the objects stored before stay. An
-// object that is there already is skipped.
+// Receive stores the objects of a tar, as protocol.Received describes. It skips an object that is stored already. If
+// it fails, the objects stored so far stay.
 func (s Store) Receive(ctx context.Context, r io.Reader) (protocol.Received, error) {
 	var got protocol.Received
 	unlock, err := s.Lock(ctx, layout.ReceiveMutex)
@@ -39,7 +39,7 @@ func (s Store) Receive(ctx context.Context, r io.Reader) (protocol.Received, err
 			return got, &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("object %q is not a regular file", h.Name)}
 		}
 		if h.Size < 0 || h.Size > maxObject {
-			return got, &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("object %q has %d bytes; at most %d are taken", h.Name, h.Size, int64(maxObject))}
+			return got, &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("object %q has %d bytes; at most %d are accepted", h.Name, h.Size, int64(maxObject))}
 		}
 		if err := s.store(ctx, h.Name, tr); err != nil {
 			return got, err
@@ -87,7 +87,7 @@ func (s Store) store(ctx context.Context, name string, r io.Reader) error {
 	return s.Rename(beside, final)
 }
 
-// broken is the error of a read from the stream.
+// broken returns the error for a stream that could not be read, or an object that could not be stored.
 func broken(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -1,5 +1,5 @@
-// Package object keeps the objects that the host has sent: files named after their digest. It receives them, checks each
-// again before it is used, and unpacks archives.
+// Package object stores the objects that the host has sent, as files named after their digest. It receives them,
+// verifies each again before it is used, and unpacks archives.
 package object
 
 import (
@@ -96,8 +96,8 @@ func (s Store) Open(ctx context.Context, a protocol.Artifact) (*os.File, error) 
 	return f, nil
 }
 
-// Link gives a checked object a second name, by a hard link where the file system allows it, else by a copy. The file
-// must not be changed.
+// Link checks an object and gives it a second name: by a hard link or, if that fails, by a copy. The caller must
+// not change the file, since it may be the object itself.
 func (s Store) Link(ctx context.Context, a protocol.Artifact, path string) error {
 	f, err := s.Open(ctx, a)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s Store) Copy(ctx context.Context, a protocol.Artifact, path string) error
 	return copyTo(ctx, path, f)
 }
 
-// Read returns the content of a checked object, of at most 4 MiB.
+// Read returns the content of a checked object, cut at 4 MiB.
 func (s Store) Read(ctx context.Context, a protocol.Artifact) ([]byte, error) {
 	f, err := s.Open(ctx, a)
 	if err != nil {
@@ -146,8 +146,9 @@ func (s Store) IsProgram(a protocol.Artifact) bool {
 	return string(magic[:n]) == "\x7fELF"
 }
 
-// Clear removes all objects, also those of a transaction that was given up: the host can send them again. It waits for
-// another helper that is receiving; if that takes long, the objects stay until the next Clear.
+// Clear removes all objects, even those of an abandoned transaction, since the host can send them again. It waits for
+// another helper that is receiving objects. If that helper takes too long, Clear removes nothing and returns no error:
+// the next Clear removes the objects.
 func (s Store) Clear(ctx context.Context) error {
 	unlock, err := s.Lock(ctx, layout.ReceiveMutex)
 	var busy *protocol.Error

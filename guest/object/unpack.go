@@ -9,12 +9,12 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Unpack extracts a received archive into dir, and makes dir if it does not exist. The first strip elements of each name
-// are dropped. The format is found by the first bytes: tar, plain or compressed by gzip, xz or zstd, or zip.
+// Unpack extracts a received archive into dir, and makes dir if it does not exist. The first strip elements of each
+// name are dropped. The first bytes show the format: a zip, or a tar that may be compressed by gzip, xz or zstd.
 //
-// Every file is opened through os.Root, so that no name and no link in the archive leads out of dir; an archive with such
-// a name fails as a whole. Owners and special mode bits are dropped. progress is called now and then with the number of
-// bytes read and their total.
+// Every file is opened through os.Root, so that nothing is written outside dir. Unpack fails at a name that leads out
+// of dir. If it fails, the files that it has made stay. Owners and special mode bits are dropped. progress is called
+// every few megabytes with the position that was read last and the size of the archive. A zip is first read at its end.
 func (s Store) Unpack(ctx context.Context, a protocol.Artifact, dir string, strip int, progress func(done, total int64)) error {
 	f, err := s.Open(ctx, a)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s Store) Unpack(ctx context.Context, a protocol.Artifact, dir string, stri
 	return nil
 }
 
-// counter reports how far a file has been read, every eight megabytes.
+// counter reports the position in a file up to which it was read, every eight megabytes.
 type counter struct {
 	io.ReaderAt
 	report   func(done int64)

@@ -10,11 +10,11 @@ func TestReleaseDigest(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if ReleaseDigest([]Artifact{b, a}) == want {
-		t.Error("the order does not count")
+		t.Error("the digest does not depend on the order of the artifacts")
 	}
 	renamed := a
 	renamed.Name = "other"
 	if ReleaseDigest([]Artifact{renamed, b}) != want {
-		t.Error("the name counts; only digests should")
+		t.Error("the digest depends on the name of an artifact")
 	}
 }

@@ -20,7 +20,7 @@ type Status struct {
 	DataProblem string            `json:"data_problem,omitempty"` // why /data is not usable
 	Lock        string            `json:"lock,omitempty"`         // applied.lock, canonical text
 	LockProblem string            `json:"lock_problem,omitempty"` // why applied.lock cannot be read; Lock is empty then
-	Journal     string            `json:"journal,omitempty"`      // an unfinished operation
+	Journal     string            `json:"journal,omitempty"`      // the change that runs or was interrupted, or why the journal cannot be read
 	Components  []ComponentStatus `json:"components,omitempty"`
 }
 
@@ -44,18 +44,18 @@ const (
 	Starting      = "starting" // its service was started a short time ago and is not healthy yet
 	Stopped       = "stopped"
 	FailedState   = "failed"
-	Unknown       = "unknown" // it could not be asked
+	Unknown       = "unknown" // its state could not be found out
 )
 
-// ComponentStatus is what is applied of a component and what runs.
+// ComponentStatus is the applied version of a component and its state.
 type ComponentStatus struct {
 	Name     string `json:"name"`
 	Applied  string `json:"applied,omitempty"`
 	Previous string `json:"previous,omitempty"`
 	State    string `json:"state"`
 	Detail   string `json:"detail,omitempty"`   // why, in a few words
-	Service  string `json:"service,omitempty"`  // active, activating, inactive, failed; empty without a service
+	Service  string `json:"service,omitempty"`  // such as active; empty without a service or an answer of systemd
 	Since    int64  `json:"since,omitempty"`    // seconds the service has been up
-	GivenUp  bool   `json:"given_up,omitempty"` // failed for good: systemd has given up on its service, or restarts it in vain
+	GivenUp  bool   `json:"given_up,omitempty"` // systemd has given up on its service, or keeps restarting it
 	Log      string `json:"log,omitempty"`      // the last lines of its service's log, if GivenUp
 }

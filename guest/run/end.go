@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// end ends a process, its group and its descendants with SIGHUP, and after grace those that still run with SIGKILL.
+// end sends SIGHUP to a process, its group and its descendants, and after grace SIGKILL to those that still run.
 func end(pid int) {
 	family := descendants(pid)
 	signal := func(sig syscall.Signal) (any bool) {

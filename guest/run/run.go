@@ -87,7 +87,7 @@ func Command(ctx context.Context, c protocol.Command, stdin io.Reader, stdout, s
 	return status
 }
 
-// find looks a program up in PATH, unless its name is a path.
+// find looks up a program in PATH, unless its name is a path.
 func find(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil // the kernel reports if it does not exist
@@ -99,8 +99,8 @@ func find(name string) (string, error) {
 	return path, err
 }
 
-// start starts a command on pipes. wait returns its exit status when its output has ended, or when the command was
-// ended because ctx has ended.
+// start starts a command on pipes. wait waits until the command has ended, and then until its output or ctx has ended.
+// It returns the exit status.
 func start(cmd *exec.Cmd, stdin io.Reader, stdout, stderr io.Writer) (wait func(context.Context) int, err error) {
 	in, feed, err1 := os.Pipe()
 	out, outEnd, err2 := os.Pipe()
@@ -124,7 +124,7 @@ func start(cmd *exec.Cmd, stdin io.Reader, stdout, stderr io.Writer) (wait func(
 	output.Go(func() { _, _ = io.Copy(stdout, out) })
 	output.Go(func() { _, _ = io.Copy(stderr, diag) })
 	return func(ctx context.Context) int {
-		_ = cmd.Wait() // see ProcessState
+		_ = cmd.Wait() // the exit status is in ProcessState
 		ended := make(chan struct{})
 		go func() { output.Wait(); close(ended) }()
 		select {

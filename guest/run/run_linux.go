@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// attributes gives a command a process group of its own, and makes the kernel kill it when this process is killed.
+// attributes returns settings that start a command in a new process group, and make the kernel kill the command when
+// the thread that started it ends, at the latest with this process.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

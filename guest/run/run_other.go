@@ -4,8 +4,8 @@ package run
 
 import "syscall"
 
-// attributes gives a command a process group of its own.
+// attributes returns settings that start a command in a new process group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// descendants returns none: only the rehearsal runs on other systems than Linux.
+// descendants returns nil. On systems other than Linux, only the rehearsal uses this package.
 func descendants(int) []int { return nil }

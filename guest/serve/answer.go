@@ -15,11 +15,11 @@ import (
 	"hermes-box/guest/protocol/frame"
 )
 
-// answer sends what a verb says: events as they come, then one result or error. An event that cannot be sent is dropped:
-// the reader is gone, and that ends the verb.
+// answer sends the output of a verb: events as they come, then one result or error. An event that cannot be sent is
+// dropped: the reader has gone, which ends the verb.
 type answer interface {
 	event(protocol.Event)
-	result(any) error // nil: the verb has written its answer to stdout
+	result(v any) error // v is nil if the verb has written its answer to stdout
 	failure(*protocol.Error) error
 }
 
@@ -73,7 +73,8 @@ func (f frames) send(kind frame.Kind, v any) error {
 	return f.w.Write(kind, data)
 }
 
-// protocolError converts an error: it gets a code, and the output of the program that failed.
+// protocolError converts an error for the host. An error without a code gets one. If a program failed, its output is
+// added.
 func protocolError(err error) *protocol.Error {
 	var e protocol.Error
 	var known *protocol.Error
@@ -81,7 +82,7 @@ func protocolError(err error) *protocol.Error {
 	switch {
 	case errors.As(err, &known):
 		e = *known
-		e.Message = err.Error() // with what was wrapped around it
+		e.Message = err.Error() // includes the text of the errors that wrap it
 	case errors.Is(err, context.Canceled):
 		e = protocol.Error{Code: "interrupted", Message: "interrupted"}
 	default:
@@ -93,8 +94,8 @@ func protocolError(err error) *protocol.Error {
 	return &e
 }
 
-// untilClosed calls gone when nobody reads out any more: the ssh connection is closed, which sshd does not tell by a
-// signal.
+// untilClosed calls gone when the reader of out has gone, for example because the ssh connection was closed. sshd sends
+// no signal then.
 func untilClosed(out *os.File, gone func()) {
 	fds := []unix.PollFd{{Fd: int32(out.Fd())}} // with no event asked for, only errors and hang-ups are reported
 	for {

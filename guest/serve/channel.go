@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -15,8 +16,8 @@ import (
 // heartbeat is the time between two signs of life.
 const heartbeat = 5 * time.Second
 
-// channel answers one Call over frames. The host keeps stdin open until it has read the last frame. If stdin ends earlier,
-// the host is gone.
+// channel answers one Call over frames. The host keeps stdin open until it has read the last frame. If stdin ends
+// earlier, the host is gone.
 func (h Helper) channel(ctx context.Context, mark string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if _, err := io.WriteString(stdout, frame.Opening(mark, protocol.Version)); err != nil {
 		return 1
@@ -29,12 +30,17 @@ func (h Helper) channel(ctx context.Context, mark string, stdin io.Reader, stdou
 	ctx, hungUp := context.WithCancel(ctx)
 	defer hungUp()
 	in, feed := io.Pipe()
+	defer in.Close()
 	go func() {
 		feed.CloseWithError(receive(r, feed))
 		hungUp()
 	}()
 	go beat(ctx, w, hungUp)
 
+	if ask.Verb == protocol.VerbExec && h.service {
+		_ = frames{w}.failure(invalid(errors.New("commands are not run by the service")))
+		return 1
+	}
 	if ask.Verb == protocol.VerbExec {
 		return h.exec(ctx, ask.Request, in, w)
 	}
@@ -63,7 +69,8 @@ func request(r *frame.Reader, a answer) (ask protocol.Call, ok bool) {
 	return ask, err == nil
 }
 
-// receive writes the bytes of stdin to feed. After the end of stdin it goes on reading, and returns when the host is gone.
+// receive writes the bytes of the Stdin frames to feed, and closes feed at the End frame. Then it continues to read. It
+// returns when the host has gone or has sent a frame of another kind.
 func receive(r *frame.Reader, feed *io.PipeWriter) error {
 	for {
 		kind, payload, err := r.Next()

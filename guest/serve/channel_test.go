@@ -84,7 +84,7 @@ func (h *host) end() (kind frame.Kind, payload []byte, stdout, stderr string) {
 	for {
 		kind, payload, err := h.r.Next()
 		if err != nil {
-			h.t.Fatalf("no end: %v", err)
+			h.t.Fatalf("the stream has no last frame: %v", err)
 		}
 		switch kind {
 		case frame.Stdout:
@@ -111,9 +111,9 @@ func TestChannelRunsACommand(t *testing.T) {
 		{"a signal", []string{"sh", "-c", "kill -TERM $$"}, "", 128 + 15, "", ""},
 		{"not found", []string{"no-such-program"}, "", 127, "", "no-such-program: command not found\n"},
 		{"not runnable", []string{"/etc/passwd"}, "", 126, "", "/etc/passwd: fork/exec /etc/passwd: permission denied\n"},
-		{"nothing", nil, "", 127, "", "no command to run\n"},
-		{"a pipe that closes kills as it should", []string{"sh", "-c", "yes | head -n 1"}, "", 0, "y\n", ""},
-		{"what is left in the background is waited for", []string{"sh", "-c", "(sleep 0.2; echo late) & exit 3"}, "", 3, "late\n", ""},
+		{"no command", nil, "", 127, "", "no command to run\n"},
+		{"a closed pipe ends its writer", []string{"sh", "-c", "yes | head -n 1"}, "", 0, "y\n", ""},
+		{"background processes are waited for", []string{"sh", "-c", "(sleep 0.2; echo late) & exit 3"}, "", 3, "late\n", ""},
 	} {
 		h := open(t)
 		h.exec(c.args...)
@@ -166,7 +166,7 @@ func TestChannelWithoutRequest(t *testing.T) {
 	}
 }
 
-// When the host disconnects, the command and the processes that it started end, also those that ignore a hang-up and
+// When the host disconnects, the command and the processes that it started end, even those that ignore a hang-up and
 // those that a shell with job control put into process groups of their own.
 func TestChannelEndsTheCommandWithTheHost(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -194,7 +194,7 @@ func TestChannelEndsTheCommandWithTheHost(t *testing.T) {
 		}
 		deadline := time.Now().Add(10 * time.Second)
 		for gone := false; !gone; time.Sleep(10 * time.Millisecond) {
-			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // a zombie is gone too: in a test nobody reaps it
+			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // a zombie has ended too
 			gone = syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ")
 			if time.Now().After(deadline) {
 				t.Fatalf("%s, pid %d, still runs", name, pid)

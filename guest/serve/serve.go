@@ -1,5 +1,5 @@
-// Package serve answers the host over a machine: the whole of the helper but which machine it is on. The static helper
-// serves the real one, the rehearsal's helper a simulated one.
+// Package serve answers the host's requests to the guest helper. The helper in a VM uses it with the real machine, the
+// rehearsal's helper with a simulated one.
 package serve
 
 import (
@@ -17,21 +17,23 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Helper is a process of the helper.
+// Helper holds the settings of one process of the helper.
 type Helper struct {
-	Open    func(verb string) *guest.Guest // the guest for a verb; called once at most, and not for commands
-	Root    bool                           // whether verbs that change the machine may run
-	Command func(*protocol.Command)        // changes a command before it is run; may be nil
+	Open     func(verb string) *guest.Guest // called once for each verb that is run, not for commands
+	Root     bool                           // whether verbs that change the machine may run
+	Command  func(*protocol.Command)        // changes a command before it is run; may be nil
+	Replaced func() bool                    // whether another program has replaced this one; may be nil
+	service  bool                           // this process is the service
 }
 
-// Main does what args ask for over the standard streams and returns the exit status. It ends early on a signal, or when
-// nobody reads its answer any more.
+// Main runs the verb that args name, with the standard streams, and returns the exit status. It ends early on a signal,
+// or when the reader of its answer has gone.
 func (h Helper) Main(args []string) int {
 	if len(args) > 0 && args[0] == protocol.Attach {
 		return attach.Main(args[1:])
 	}
-	// Writing to a closed pipe is to be an error, not a death in the middle of a change. A signal that is caught, unlike
-	// one that is ignored, is not passed on to the programs that are run.
+	// Catch SIGPIPE, so that writing to a closed pipe is an error and does not kill the helper in the middle of a
+	// change. It is not ignored, since programs that the helper runs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
@@ -41,7 +43,7 @@ func (h Helper) Main(args []string) int {
 	return h.run(ctx, args, os.Stdin, os.Stdout, os.Stderr)
 }
 
-// run returns the exit status: 0, 1 for a failure that the answer tells, 2 for a call that does not exist.
+// run returns the exit status: 0, 1 for a failure, 2 for arguments that name no verb.
 func (h Helper) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == protocol.Channel {
 		return h.channel(ctx, args[1], stdin, stdout, stderr)
@@ -51,10 +53,22 @@ func (h Helper) run(ctx context.Context, args []string, stdin io.Reader, stdout,
 		return 2
 	}
 	switch args[0] {
+	case protocol.Serve:
+		if err := h.Serve(ctx, h.Open(args[0]).Path(protocol.SocketPath), stderr); err != nil {
+			fmt.Fprintln(stderr, "serve:", err)
+			return 1
+		}
+		return 0
 	case "version":
 		fmt.Fprintf(stdout, "hermes-box-guest, protocol %d\n", protocol.Version)
 		return 0
-	case "executor-prestart": // run by systemd; its output goes to the journal
+	case protocol.MapData:
+		if err := h.Open(args[0]).MapData(ctx); err != nil {
+			fmt.Fprintln(stderr, "map-data:", err)
+			return 1
+		}
+		return 0
+	case "executor-prestart": // run by systemd; its output goes to systemd's journal
 		if err := component.ExecutorPrestart(h.Open(args[0]).Tree); err != nil {
 			fmt.Fprintln(stderr, "executor-prestart:", err)
 			return 1
@@ -69,7 +83,7 @@ func (h Helper) run(ctx context.Context, args []string, stdin io.Reader, stdout,
 	return h.do(ctx, args[0], v, input{request: stdin, stdin: stdin, stdout: stdout}, newLines(stdout), stderr)
 }
 
-// do runs the verb of a name and answers with its events and one result or error.
+// do runs a verb and answers with its events and one result or error.
 func (h Helper) do(ctx context.Context, name string, v verb, in input, a answer, stderr io.Writer) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -84,7 +98,7 @@ func (h Helper) do(ctx context.Context, name string, v verb, in input, a answer,
 			Hint: "sudo -n " + protocol.HelperPath + " ..."})
 		return 1
 	}
-	syscall.Umask(0o022) // whatever sudo's is: agent must be able to read what is made for it
+	syscall.Umask(0o022) // sudo may have set another: the agent user must be able to read the files that are made for it
 	g := h.Open(name)
 	if also := g.Emit; also != nil {
 		g.Emit = func(e protocol.Event) { a.event(e); also(e) }
@@ -93,7 +107,7 @@ func (h Helper) do(ctx context.Context, name string, v verb, in input, a answer,
 	}
 	result, err := v.do(ctx, g, in)
 	if err != nil {
-		_ = a.failure(protocolError(err)) // where the reader is gone, nobody misses it
+		_ = a.failure(protocolError(err)) // an error means that the reader has gone
 		return 1
 	}
 	if err := a.result(result); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func blank(t *testing.T) *guest.Guest {
 	return &guest.Guest{Tree: durable.Tree{Root: root}, Machine: simulate.Open(root)}
 }
 
-// call runs one verb as root, over pipes, as the program does.
+// call runs one verb as root, with files as its standard streams.
 func call(t *testing.T, g *guest.Guest, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	return callAs(t, true, g, stdin, args...)
@@ -98,7 +99,7 @@ func TestInvalidCalls(t *testing.T) {
 
 func TestNeedsRoot(t *testing.T) {
 	for name := range verbs {
-		if name == protocol.VerbHello || name == protocol.VerbStatus {
+		if slices.Contains(protocol.Unprivileged, name) {
 			continue
 		}
 		status, stdout, _ := callAs(t, false, nil, "{}", name)
@@ -111,7 +112,7 @@ func TestNeedsRoot(t *testing.T) {
 	}
 }
 
-// Before the bootstrap nothing may run: the recovery unit relies on the exit status.
+// Before the bootstrap, recover fails, so that no service runs: the recovery unit relies on the exit status.
 func TestRefusesWithoutBox(t *testing.T) {
 	for name, stdin := range map[string]string{protocol.VerbRecover: "", protocol.VerbApply: "{}"} {
 		status, stdout, _ := call(t, nil, stdin, name)
@@ -170,11 +171,11 @@ func TestProtocolError(t *testing.T) {
 		err  error
 		want protocol.Error
 	}{
-		"its own":   {&protocol.Error{Code: "busy", Message: "m", Hint: "h"}, protocol.Error{Code: "busy", Message: "m", Hint: "h"}},
-		"wrapped":   {fmt.Errorf("apply: %w", &protocol.Error{Code: "busy", Message: "m"}), protocol.Error{Code: "busy", Message: "apply: m"}},
-		"a program": {fmt.Errorf("unpack: %w", exit), protocol.Error{Code: "external_failed", Message: "unpack: tar: exit status 2", Output: "no space"}},
-		"cancelled": {fmt.Errorf("x: %w", context.Canceled), protocol.Error{Code: "interrupted", Message: "interrupted"}},
-		"any other": {io.ErrShortWrite, protocol.Error{Code: "external_failed", Message: "short write"}},
+		"a protocol error": {&protocol.Error{Code: "busy", Message: "m", Hint: "h"}, protocol.Error{Code: "busy", Message: "m", Hint: "h"}},
+		"wrapped":          {fmt.Errorf("apply: %w", &protocol.Error{Code: "busy", Message: "m"}), protocol.Error{Code: "busy", Message: "apply: m"}},
+		"a program":        {fmt.Errorf("unpack: %w", exit), protocol.Error{Code: "external_failed", Message: "unpack: tar: exit status 2", Output: "no space"}},
+		"cancelled":        {fmt.Errorf("x: %w", context.Canceled), protocol.Error{Code: "interrupted", Message: "interrupted"}},
+		"any other":        {io.ErrShortWrite, protocol.Error{Code: "external_failed", Message: "short write"}},
 	} {
 		if got := protocolError(c.err); *got != c.want {
 			t.Errorf("%s: %+v; want %+v", name, *got, c.want)
@@ -182,7 +183,7 @@ func TestProtocolError(t *testing.T) {
 	}
 }
 
-// A verb ends when the reader of its answer has closed, even if the verb has nothing to write.
+// A verb ends when the reader of its answer closes the pipe, even if the verb has nothing to write.
 func TestUntilClosed(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -195,7 +196,7 @@ func TestUntilClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ctx.Err() != nil {
-		t.Fatal("the verb ended before its reader closed")
+		t.Fatal("the verb ended before its reader closed the pipe")
 	}
 	r.Close()
 	<-ctx.Done()

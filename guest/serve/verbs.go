@@ -6,20 +6,21 @@ import (
 	"io"
 
 	"hermes-box/guest"
+	"hermes-box/guest/attach"
 	"hermes-box/guest/protocol"
 )
 
-// input is what a verb gets from the host.
+// input is the data that the host sends to a verb.
 type input struct {
 	request io.Reader // one JSON object, for a verb that takes one
 	stdin   io.Reader // bytes, for a verb that reads them
 	stdout  io.Writer // for a verb that writes bytes
 }
 
-// action does one thing and returns its result; nil if its answer is what it has written to stdout.
+// action runs a verb and returns its result; nil if the verb has written its answer to stdout.
 type action func(ctx context.Context, g *guest.Guest, in input) (any, error)
 
-// verb is an action and whether it needs root. Without root it is refused before anything is read or done.
+// verb is an action, and whether it needs root. Without root it is refused before it reads or does anything.
 type verb struct {
 	root bool
 	do   action
@@ -31,6 +32,13 @@ var verbs = map[string]verb{
 	}),
 	protocol.VerbStatus: asAnyone(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
 		return g.Status(ctx)
+	}),
+	protocol.VerbSession: asAnyone(func(_ context.Context, _ *guest.Guest, in input) (any, error) {
+		var ask protocol.SessionRequest
+		if err := decode(in.request, &ask); err != nil {
+			return nil, err
+		}
+		return protocol.Session{Attach: attach.Command(ask.Term)}, nil
 	}),
 	protocol.VerbReceive: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		return g.Objects().Receive(ctx, in.stdin)
@@ -53,7 +61,7 @@ var verbs = map[string]verb{
 		return g.Apply(ctx, tx)
 	}),
 	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
-		// The services require this to succeed: on another disk than their own they stay down.
+		// The services require this to succeed, so that they do not start on a wrong data disk.
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
@@ -87,6 +95,16 @@ var verbs = map[string]verb{
 		}
 		return g.Login().TakeUpHermes(ctx)
 	}),
+	protocol.VerbBackup: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
+		var ask protocol.BackupRequest
+		if err := decode(in.request, &ask); err != nil {
+			return nil, err
+		}
+		return g.Backup(ctx, ask, in.stdin, in.stdout)
+	}),
+	protocol.VerbUnpack: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
+		return g.Unpack(ctx, in.stdin)
+	}),
 	protocol.VerbLogs: asRoot(func(ctx context.Context, g *guest.Guest, in input) (any, error) {
 		var ask protocol.LogRequest
 		if err := decode(in.request, &ask); err != nil {
@@ -100,11 +118,12 @@ func asRoot(do action) verb { return verb{root: true, do: do} }
 
 func asAnyone(do action) verb { return verb{do: do} }
 
-// maxRequest is far larger than any transaction: six components with a hundred wheels take some 50 KiB.
+// maxRequest is the largest size of a request that decode accepts. A transaction of six components with a hundred
+// wheels in all takes some 50 KiB.
 const maxRequest = 8 << 20
 
-// decode reads the one JSON object of a request. Unknown fields, a second value, and anything cut short are refused: host
-// and helper are built together.
+// decode reads the one JSON object of a request. It refuses an incomplete object and any text after the object. It also
+// refuses unknown fields, since host and helper are built together.
 func decode(in io.Reader, into any) error {
 	data, err := io.ReadAll(io.LimitReader(in, maxRequest+1))
 	if err == nil && len(data) > maxRequest {

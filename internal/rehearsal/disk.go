@@ -90,6 +90,11 @@ func diskCreate(home, name string, size int64) int {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fatal("%v", err)
 	}
+	if has(home, SmallDisk) {
+		if err := mountSmall(dir); err != nil {
+			return fatal("%v", err)
+		}
+	}
 	file := filepath.Join(dir, "datadisk")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return fatal("%v", err)
@@ -126,6 +131,7 @@ func diskDelete(home, name string, force bool) int {
 			return 0
 		}
 	}
+	unmountSmall(d.Dir)
 	if err := removeAll(d.Dir); err != nil {
 		return fatal("%v", err)
 	}

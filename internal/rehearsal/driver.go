@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -12,10 +13,10 @@ import (
 	"time"
 )
 
-// upMark is the line that the driver prints when logins are possible; all other lines are the console.
+// upMark is the line that the driver prints when logins are possible; all other lines come from the console.
 const upMark = "\x00up"
 
-// driver is the process of a VM. It runs until it gets SIGTERM or its directory is gone.
+// driver runs as the process of a VM until it gets SIGTERM or its directory is gone.
 func driver(home string, args []string) int {
 	set, _ := flags(args, "pidfile")
 	pidfile := set["pidfile"]
@@ -41,25 +42,59 @@ func driver(home string, args []string) int {
 	}
 	defer serial.Close()
 	console := io.MultiWriter(serial, os.Stdout)
-	up := func() { fmt.Fprintln(os.Stdout, "\n"+upMark) }
-	if inside == nil {
-		fmt.Fprint(console, "[    0.000000] Linux version 6.12 (rehearsal)\r\n")
-		up()
-		<-ctx.Done()
-		return 0
-	}
-	for _, name := range in.format {
-		reformat(home, name)
-	}
-	if err := inside.Boot(ctx, in.machine(home), console, up); err != nil {
-		fmt.Fprintf(serial, "Kernel panic: %v\r\n", err)
-		return 1
+	for again, first := true, true; again; first = false {
+		up := func() {
+			in.setBoot(rand.Text())
+			if first { // Lima looks at the first boot only
+				fmt.Fprintln(os.Stdout, "\n"+upMark)
+			}
+		}
+		in.setBoot("")
+		again, err = in.boot(ctx, home, console, up)
+		in.setBoot("")
+		if err != nil {
+			fmt.Fprintf(serial, "Kernel panic: %v\r\n", err)
+			return 1
+		}
 	}
 	return 0
 }
 
-// reformat imitates Lima's boot script for a disk that it has to format: it searches for its label, of which ext4
-// keeps 16 bytes, and formats the disk again if it does not find it (lima #5407).
+// boot runs the guest of the instance until ctx ends or the guest reboots. An instance without a guest waits for the end
+// of ctx. again reports that the guest reboots.
+func (in *instance) boot(ctx context.Context, home string, console io.Writer, up func()) (again bool, err error) {
+	if inside == nil {
+		fmt.Fprint(console, "[    0.000000] Linux version 6.12 (rehearsal)\r\n")
+		up()
+		<-ctx.Done()
+		return false, nil
+	}
+	for _, name := range in.format {
+		reformat(home, name)
+	}
+	return inside.Boot(ctx, in.machine(home), console, up)
+}
+
+// currentBoot returns the id of the boot in which logins are possible now; empty if they are not.
+func (in *instance) currentBoot() string {
+	id, _ := os.ReadFile(filepath.Join(in.Dir, "boot"))
+	return string(id)
+}
+
+// setBoot changes what currentBoot returns. It ignores errors: the directory may be gone.
+func (in *instance) setBoot(id string) {
+	path := filepath.Join(in.Dir, "boot")
+	if id == "" {
+		_ = os.Remove(path)
+		return
+	}
+	if os.WriteFile(path+".tmp", []byte(id), 0o600) == nil {
+		_ = os.Rename(path+".tmp", path)
+	}
+}
+
+// reformat imitates Lima's boot script for a disk that it has to format: the script searches for the disk's label, of
+// which ext4 keeps only 16 bytes, and formats the disk again if it does not find the whole label (lima #5407).
 func reformat(home, name string) {
 	if len("lima-"+name) > 16 {
 		dir := diskDir(home, name)

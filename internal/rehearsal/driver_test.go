@@ -24,7 +24,7 @@ func TestReformat(t *testing.T) {
 	}
 }
 
-// Faults lists each fault once, and each can be switched on and off.
+// Faults lists no fault twice, and each fault in it can be switched on and off.
 func TestFaults(t *testing.T) {
 	home, seen := t.TempDir(), map[Fault]bool{}
 	for _, f := range Faults {

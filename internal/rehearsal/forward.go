@@ -6,12 +6,15 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
+
+	"hermes-box/guest/protocol"
 )
 
-// forward is a port in Lima's events.
+// forward is a port forward in Lima's events.
 type forward struct {
 	Type     string `json:"type"` // forwarding, stopping
 	Protocol string `json:"protocol"`
@@ -19,7 +22,7 @@ type forward struct {
 	Host     string `json:"hostAddr"`
 }
 
-// rule is an entry of portForwards. The first that matches a port counts.
+// rule is an entry of portForwards in lima.yaml.
 type rule struct {
 	GuestPort int    `yaml:"guestPort"`
 	HostIP    string `yaml:"hostIP"`
@@ -27,8 +30,8 @@ type rule struct {
 	Ignore    bool   `yaml:"ignore"`
 }
 
-// forwardPorts opens a port of the host while the guest listens on the matching one, until ctx ends. As in Lima, a
-// port of the host that is in use is only logged, and still reported as forwarded.
+// forwardPorts opens a port of the host while the guest listens on the matching one, until ctx ends. As in Lima, if the
+// port of the host is in use, a warning is logged, and the port is still reported as forwarded.
 func forwardPorts(ctx context.Context, home string, in *instance) {
 	guest := in.machine(home)
 	open := map[int]net.Listener{}
@@ -37,7 +40,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 			l.Close()
 		}
 	}()
-	seen := map[int]time.Time{} // sockets that were handled already
+	seen := map[int]time.Time{} // by port of the guest: madeAt of the socket in the last round
 	moved := time.Now()
 	for {
 		for _, r := range in.forwards {
@@ -84,7 +87,7 @@ func forwardPorts(ctx context.Context, home string, in *instance) {
 	}
 }
 
-// madeAt returns the time at which a guest began to listen on a socket; zero if it does not listen.
+// madeAt returns the time at which a guest began to listen on a socket; zero if it is not listening.
 func madeAt(socket string) time.Time {
 	info, err := os.Lstat(socket)
 	if err != nil {
@@ -99,18 +102,58 @@ func serve(l net.Listener, socket string) {
 		if err != nil {
 			return
 		}
-		go func() {
-			defer conn.Close()
-			in, err := net.Dial("unix", socket)
-			if err != nil {
-				return
-			}
-			defer in.Close()
-			go func() {
-				_, _ = io.Copy(in, conn)
-				_ = in.(*net.UnixConn).CloseWrite()
-			}()
-			_, _ = io.Copy(conn, in)
-		}()
+		go connect(conn, socket)
 	}
+}
+
+// connect connects conn with a socket.
+func connect(conn net.Conn, socket string) {
+	defer conn.Close()
+	in, err := net.Dial("unix", socket)
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	go func() {
+		_, _ = io.Copy(in, conn)
+		_ = in.(*net.UnixConn).CloseWrite()
+	}()
+	_, _ = io.Copy(conn, in)
+}
+
+// masterSocket is the name of the socket in an instance's directory that connects to the service of the guest. The socket
+// that "ssh -O forward" makes is a link to it.
+const masterSocket = "master.sock"
+
+// forwardService connects masterSocket with the service of the guest, with the faults of an ssh master.
+func forwardService(home string, in *instance) {
+	path := filepath.Join(in.Dir, masterSocket)
+	for _, old := range []string{masterSocket, "forwarded", "helper.sock"} { // of a killed host agent
+		_ = os.Remove(filepath.Join(in.Dir, old))
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return
+	}
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		switch {
+		case has(home, SSHRefused):
+			conn.Close()
+		case has(home, StaleMaster): // it never answers
+		case has(home, ConnectLost):
+			time.AfterFunc(500*time.Millisecond, func() { conn.Close() })
+			go connect(conn, ServiceSocket(home, in.Name))
+		default:
+			go connect(conn, ServiceSocket(home, in.Name))
+		}
+	}
+}
+
+// ServiceSocket returns the path of the socket on which the service of an instance's guest listens.
+func ServiceSocket(home, instance string) string {
+	return filepath.Join(GuestDir(home, instance), protocol.SocketPath)
 }

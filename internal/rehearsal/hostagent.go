@@ -66,7 +66,7 @@ func lastEvent(path string) event {
 	return last
 }
 
-// sshConfig is the part of Lima's ssh.config that tests need.
+// sshConfig is the part of Lima's ssh.config that hermes-box and its tests need.
 const sshConfig = `Host %s
   User agent
   ControlMaster auto
@@ -76,7 +76,7 @@ const sshConfig = `Host %s
   Port 60022
 `
 
-// hostagent is the process of one running instance.
+// hostagent runs as the host agent of one running instance.
 func hostagent(home string, args []string) int {
 	asJSON = true
 	set, rest := flags(args, "pidfile", "socket")
@@ -160,6 +160,7 @@ func hostagent(home string, args []string) int {
 		<-up
 		wait(home, HoldBoot)
 		go forwardPorts(forwards, home, in)
+		go forwardService(home, in)
 		_ = os.WriteFile(filepath.Join(in.Dir, "ssh.sock"), nil, 0o600)
 		emit(func(s *status) {
 			s.Running = true
@@ -169,6 +170,7 @@ func hostagent(home string, args []string) int {
 		})
 	}()
 	defer os.Remove(filepath.Join(in.Dir, "ssh.sock"))
+	defer os.Remove(filepath.Join(in.Dir, masterSocket))
 	for {
 		select {
 		case <-ended:
@@ -199,7 +201,7 @@ func hostagent(home string, args []string) int {
 	}
 }
 
-// greet answers requests on the host agent's socket, unless it is Broken.
+// greet answers requests on the host agent's socket, unless the fault Broken is switched on.
 func greet(home string, l net.Listener) {
 	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if has(home, Broken) {
@@ -209,11 +211,11 @@ func greet(home string, l net.Listener) {
 	}))
 }
 
-// closing is the time that a host agent takes to exit after its VM has ended, long enough for a test that kills both,
-// one after the other, to find it still running.
+// closing is the time that a host agent takes to exit after its VM has ended without a request to stop. It is long
+// enough for a test to kill the VM and then the host agent.
 const closing = 300 * time.Millisecond
 
-// shutdownLimit is the time that a guest has to shut down under qemu.
+// shutdownLimit is how long a guest may take to shut down. It is Lima's limit for QEMU.
 const shutdownLimit = 3 * time.Minute
 
 // watch reports the lines of the console as events until the guest ends.

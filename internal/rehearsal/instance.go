@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// instance is an instance in the output of limactl list.
+// instance is one entry in the output of limactl list.
 type instance struct {
 	Name            string     `json:"name"`
 	Hostname        string     `json:"hostname"`
@@ -33,11 +33,12 @@ type instance struct {
 
 	errors   []string
 	disks    []string
-	format   []string // those that Lima formats
+	format   []string // the disks that Lima formats
 	forwards []rule
 }
 
-// load reads an instance as store.Inspect in Lima does. The only error is a missing lima.yaml.
+// load reads an instance as store.Inspect in Lima does. It returns an error only if lima.yaml is missing or cannot be
+// read; other problems are in the field errors.
 func load(home, name string) (*instance, error) {
 	dir := filepath.Join(home, name)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -157,7 +158,7 @@ func start(home string, args []string) int {
 	}
 	agent := &exec.Cmd{Path: exe, Stdout: stdout, Stderr: stderr, Dir: "/",
 		Args: []string{"limactl", "hostagent", "--pidfile", filepath.Join(in.Dir, "ha.pid"), "--socket", filepath.Join(in.Dir, "ha.sock"), in.Name},
-		// As Lima does: in a process group of its own, but not in a session.
+		// As in Lima, the host agent runs in a new process group, but not in a new session.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
 	if err := agent.Start(); err != nil {
 		return fatal("%v", err)
@@ -216,7 +217,8 @@ func stop(home string, args []string) int {
 	}
 }
 
-// stopForcibly kills the pids in the pid files, and unlocks every disk that the instance names, whoever holds it.
+// stopForcibly kills the processes that the pid files name, and unlocks every disk that the instance names, even one
+// that another instance has locked.
 func stopForcibly(home string, in *instance) {
 	for _, pid := range []int{in.DriverPID, in.HostAgentPID} {
 		if pid > 0 {
@@ -263,8 +265,8 @@ func remove(home string, args []string) int {
 	return 0
 }
 
-// removeAll removes a directory, even one that is still written to: programs in a real guest end with its VM, but here
-// they end a moment later.
+// removeAll removes a directory, even if programs still write to it. The programs of a real guest end with its VM, but
+// here they end a moment later.
 func removeAll(dir string) (err error) {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {

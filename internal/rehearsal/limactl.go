@@ -152,7 +152,7 @@ func list(home string, args []string) int {
 		if err != nil {
 			return fatal("%v", err)
 		}
-		// Any format but a Go template is read line by line.
+		// With another --format, limactl reads its own output line by line, and fails at a long line.
 		if set["format"] != "{{json .}}" && len(line) > 64<<10 {
 			return fatal("bufio.Scanner: token too long")
 		}

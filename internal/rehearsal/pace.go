@@ -12,7 +12,7 @@ import (
 // pauses.
 const PaceVariable = "HERMES_BOX_DEMO_PACE"
 
-// Pause waits for the usual time times the pace of this process. It returns early when ctx ends.
+// Pause waits for the usual time, multiplied by the factor in PaceVariable. It returns early when ctx ends.
 func Pause(ctx context.Context, usual time.Duration) {
 	factor, err := strconv.ParseFloat(os.Getenv(PaceVariable), 64)
 	if err != nil || factor <= 0 {
@@ -24,8 +24,8 @@ func Pause(ctx context.Context, usual time.Duration) {
 	}
 }
 
-// often returns the interval for polling something that last changed at moved: short after a change, later long
-// enough to take hardly any CPU time.
+// often returns the interval for polling something that last changed at moved: short after a change, later long, to
+// save CPU time.
 func often(moved time.Time) time.Duration {
 	if time.Since(moved) < 10*time.Second {
 		return 20 * time.Millisecond
@@ -33,7 +33,7 @@ func often(moved time.Time) time.Duration {
 	return 250 * time.Millisecond
 }
 
-// wire limits a reader to the speed of a connection to a guest.
+// wire is a reader that is as slow as a connection to a guest.
 type wire struct{ io.Reader }
 
 // perChunk is the time that 32 KiB take.

@@ -1,8 +1,8 @@
-// Package rehearsal is a stand-in for limactl and ssh that works on plain directories. It makes no VM: an instance is
-// a directory, a host agent that reports events and forwards ports, and a driver process in place of the VM. A
-// command that is run "inside" runs in a directory of the host, which a Guest fills; without a Guest it is empty. In
-// everything else the stand-in behaves as Lima 2.1.3, including its bugs. The same conformance test runs against it
-// and the real limactl.
+// Package rehearsal is a stand-in for limactl and ssh that works on plain directories. It makes no VM: an instance is a
+// directory, a host agent that reports events and forwards ports, and a driver process in place of the VM. A command
+// that is run "inside" runs in a directory of the host. A Guest fills that directory; without a Guest it is empty. In
+// all other respects the stand-in imitates Lima 2.1.3, including its bugs. The same conformance test runs against the
+// stand-in and the real limactl.
 //
 // The programs are the running executable under another name: Install links them, and Main, called first in main or
 // TestMain, runs them. All state is in the LIMA_HOME, so that any number of processes can share it.
@@ -23,9 +23,9 @@ import (
 
 // Guest is the software of a machine.
 type Guest interface {
-	// Boot runs the machine until ctx ends. It writes to the console, calls ready when logins are possible, and shuts
-	// down.
-	Boot(ctx context.Context, m Machine, console io.Writer, ready func()) error
+	// Boot runs the machine until ctx ends or the machine reboots itself. It writes to the console, calls ready when
+	// logins are possible, and shuts down. again reports that the machine reboots.
+	Boot(ctx context.Context, m Machine, console io.Writer, ready func()) (again bool, err error)
 	// Login returns a command on the machine, or a shell if command is empty. It is not started and has no streams
 	// yet. term is the type of its terminal, empty if it has none.
 	Login(m Machine, command, term string) *exec.Cmd
@@ -82,8 +82,8 @@ func Link(dir string, names ...string) error {
 	return nil
 }
 
-// Main runs limactl or ssh, and does not return, if this process was started under one of these names. Its instances
-// are plain directories.
+// Main returns at once, unless this process was started under the name limactl or ssh. Then it runs that program and
+// exits. Its instances are plain directories.
 func Main() { MainWith(nil) }
 
 // MainWith is like Main, with a guest in every instance.

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// ssh runs a command "inside": in the instance's guest directory, in a session of its own and on pipes, as sshd does.
-// It returns the command's status, or 255 if it cannot connect.
+// ssh runs a command "inside": in the instance's guest directory, in a new session and on pipes, as sshd does. It
+// returns the command's status, or 255 if it cannot connect.
 func ssh(home string, args []string) int {
-	var config, control, forward, host string
+	var config, control, forward, host, local string
 	tty := false
 	options := map[string]string{}
 	for len(args) > 0 {
@@ -43,6 +43,8 @@ func ssh(home string, args []string) int {
 			control = value()
 		case "-W":
 			forward = value()
+		case "-L":
+			local, _, _ = strings.Cut(value(), ":")
 		case "-e":
 			value()
 		case "-t", "-tt":
@@ -53,17 +55,21 @@ func ssh(home string, args []string) int {
 		host, args = args[0], args[1:]
 	}
 	name := filepath.Base(filepath.Dir(config))
+	if control == "forward" || control == "cancel" {
+		return forwardSocket(filepath.Dir(config), control, local)
+	}
 	if control == "stop" {
 		if !has(home, StaleMaster) {
 			fmt.Fprintln(os.Stderr, "Control socket connect: No such file or directory")
 			return 255
 		}
 		_ = Heal(home, StaleMaster)
+		_ = os.Remove(filepath.Join(filepath.Dir(config), "forwarded"))
 		fmt.Fprintln(os.Stderr, "Stop listening request sent.")
 		return 0
 	}
 	in, err := load(home, name)
-	up := err == nil && exists(filepath.Join(in.Dir, "ssh.sock"))
+	up := err == nil && exists(filepath.Join(in.Dir, "ssh.sock")) && in.currentBoot() != ""
 	running := in.Status == "Running" || in.Status == "Broken" && has(home, Broken) // the guest does not need the host agent
 	if !up || !running || host != in.Hostname || has(home, SSHRefused) {
 		fmt.Fprintln(os.Stderr, "ssh: connect to host 127.0.0.1 port 60022: Connection refused")
@@ -88,17 +94,37 @@ func ssh(home string, args []string) int {
 	return runInside(home, in, command)
 }
 
-// whenGone calls do when the VM of the connection is gone.
+// forwardSocket does what the ssh master does for "ssh -O forward" and "ssh -O cancel". It makes a symlink to
+// masterSocket in place of a socket. Like a real master, it does not make the socket again while the forward is in
+// force, even if somebody has removed the socket.
+func forwardSocket(dir, request, local string) int {
+	record := filepath.Join(dir, "forwarded")
+	if request == "cancel" {
+		_ = os.Remove(record)
+		return 0
+	}
+	if exists(record) {
+		return 0
+	}
+	if err := errors.Join(os.Symlink(filepath.Join(dir, masterSocket), local), os.WriteFile(record, nil, 0o600)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 255
+	}
+	return 0
+}
+
+// whenGone calls do when the VM of the connection is gone, or reboots.
 func (in *instance) whenGone(do func()) {
+	boot := in.currentBoot()
 	go func() {
-		for exists(in.Dir) && syscall.Kill(in.DriverPID, 0) == nil {
+		for in.currentBoot() == boot && syscall.Kill(in.DriverPID, 0) == nil {
 			time.Sleep(100 * time.Millisecond)
 		}
 		do()
 	}()
 }
 
-// login returns a command that runs inside, or a shell.
+// login returns a command that runs inside, or a shell if the command is empty.
 func login(home string, in *instance, command, term string) *exec.Cmd {
 	if inside != nil {
 		return inside.Login(in.machine(home), command, term)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// runOnTerminal runs a command on a terminal of its own, which has the size of ours. As with ssh, ours is in raw mode
-// meanwhile, so that every key is passed on.
+// runOnTerminal runs a command on a new terminal, which has the size of the terminal of this process. As with ssh, the
+// terminal of this process is in raw mode meanwhile, so that every key is passed on.
 func runOnTerminal(home string, in *instance, command string) int {
 	kind := os.Getenv("TERM")
 	if kind == "" {

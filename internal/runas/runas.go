@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// ServiceUser is the ordinary user that runs limactl on a machine where everyone is root.
+// ServiceUser is the ordinary user that runs limactl on behalf of root.
 const ServiceUser = "hermes-box"
 
-// Error is a refusal with a hint.
+// Error is the error for a user that this program cannot run as, with a hint.
 type Error struct {
 	message string
 	hint    string
@@ -42,7 +42,7 @@ type identity struct {
 }
 
 // mustChange reports whether a program that runs as euid must become the owner of home. On Linux, root must; if the
-// owner is root too, mustChange returns an error with a hint. Other users need not.
+// owner is root too, mustChange returns an error with a hint. Other users need no change.
 func mustChange(goos string, euid, owner int, home string) (change bool, err error) {
 	if goos != "linux" || euid != 0 {
 		return false, nil
@@ -109,7 +109,7 @@ func ownerOf(path string) (dir string, uid int, err error) {
 	}
 }
 
-// lookup returns a user with all groups of the user.
+// lookup returns a user and all its groups.
 func lookup(uid int) (identity, error) {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {

@@ -33,7 +33,7 @@ func TestMustChange(t *testing.T) {
 	}
 }
 
-// The user that the hint tells root to create is the one the program looks for.
+// The hint for root creates the service user, unless that user exists.
 func TestRootHint(t *testing.T) {
 	if hint := rootHint(false); !strings.HasPrefix(hint, "useradd --create-home hermes-box; unset HERMES_BOX_HOME") {
 		t.Error(hint)

@@ -10,11 +10,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Text removes escape sequences, control characters, characters without width and characters that change the
-// direction of text. It keeps line ends and tabs. Bytes that are not UTF-8 become U+FFFD.
+// Text removes escape sequences, control characters, zero-width characters and characters that change the direction of
+// text. It keeps line ends and tabs. Bytes that are not UTF-8 become U+FFFD.
 func Text(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r > '~' }) {
-		return s // the usual case, kept fast for large outputs
+		return s // the usual case, fast for large outputs
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -33,11 +33,11 @@ func LastLines(s string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Value sanitizes each string that can be reached from v, as Strings does.
+// Value applies Text to each string that is reachable from v; see Strings.
 func Value(v any) { Strings(v, Text) }
 
-// Strings replaces each string that can be reached from v, a pointer, through exported fields, elements and pointers
-// with the result of change. It does not change the keys of maps.
+// Strings replaces each string s that is reachable from v, through exported fields, elements and pointers, with
+// change(s). v must be a pointer. The keys of maps are not changed.
 func Strings(v any, change func(string) string) { walker(change).walk(reflect.ValueOf(v)) }
 
 type walker func(string) string
@@ -74,7 +74,8 @@ func (change walker) walk(v reflect.Value) {
 	}
 }
 
-// copied returns a changed copy of a value that cannot be set in its place.
+// copied returns a copy of v with its strings replaced. It is for values in maps and interfaces, which cannot be
+// changed in place.
 func (change walker) copied(v reflect.Value) reflect.Value {
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)

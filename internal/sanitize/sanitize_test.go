@@ -13,17 +13,17 @@ func TestText(t *testing.T) {
 	for _, c := range []struct{ what, in, want string }{
 		{"plain text", "Grüße, 世界 ✓\n\tand more", "Grüße, 世界 ✓\n\tand more"},
 		{"colour", "\x1b[31mred\x1b[0m", "red"},
-		{"the clipboard", "a\x1b]52;c;cm0gLXJmIC8=\x07b", "ab"},
+		{"a write to the clipboard", "a\x1b]52;c;cm0gLXJmIC8=\x07b", "ab"},
 		{"a link", "\x1b]8;;https://example.com\x1b\\here\x1b]8;;\x1b\\", "here"},
-		{"questions", "\x1b[c\x1b[6n\x1b]11;?\x07\x1bP+q544e\x1b\\.", "."},
+		{"queries to the terminal", "\x1b[c\x1b[6n\x1b]11;?\x07\x1bP+q544e\x1b\\.", "."},
 		{"C1 controls", "\u009b31m\u0090x\u009c\u0085.", "31mx."},
 		{"a sequence that never ends", "before\x1b]0;title", "before"},
 		{"a bare escape", "\x1b", ""},
 		{"overwriting", "good\rbad\b\b\bx\x7f", "goodbadx"},
-		{"direction", "a\u202eb\u2066c\u061cd\u200f", "abcd"},
-		{"no width", "a\u200bb\u2060c\ufeffd\u00ade\u034ff\ufe0fg\u3164\U000e0041", "abcdefg"},
-		{"lines of another kind", "a\u2028b\u2029c", "abc"},
-		{"no UTF-8", "a\xff\xc3b", "a\ufffdb"},
+		{"characters that change the direction", "a\u202eb\u2066c\u061cd\u200f", "abcd"},
+		{"zero-width characters", "a\u200bb\u2060c\ufeffd\u00ade\u034ff\ufe0fg\u3164\U000e0041", "abcdefg"},
+		{"line and paragraph separators", "a\u2028b\u2029c", "abc"},
+		{"invalid UTF-8", "a\xff\xc3b", "a\ufffdb"},
 	} {
 		if got := Text(c.in); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
@@ -63,7 +63,7 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%q becomes %q", s, got)
 		}
 		if again := Text(got); again != got {
-			t.Errorf("%q becomes %q, and that %q", s, got, again)
+			t.Errorf("Text(%q) = %q, but Text of that is %q", s, got, again)
 		}
 	})
 }

@@ -1,11 +1,11 @@
-// Package spell suggests the correct word for a misspelt one.
+// Package spell suggests the correct word for a misspelt one, and spells counts of things.
 package spell
 
 import "strings"
 
-// Nearest returns the known word that is most like a misspelt one, or "". A word of five letters or more may differ
-// by two edits, a shorter one by one edit; three letters or more may also be the beginning of a known word. Case is
-// ignored, and so is the difference between dashes and underscores.
+// Nearest returns the known word that is most like a misspelt one, or "". A word of five letters or more may differ by
+// two edits, a shorter one by one edit; a word of three letters or more also matches a known word that begins with it.
+// Case is ignored, and so is the difference between dashes and underscores.
 func Nearest(misspelt string, known []string) string {
 	const longest = 40
 	word := normalized(misspelt)
@@ -28,7 +28,8 @@ func Nearest(misspelt string, known []string) string {
 // normalized returns a word in lower case, with underscores instead of dashes.
 func normalized(word string) string { return strings.ReplaceAll(strings.ToLower(word), "-", "_") }
 
-// edits returns the number of letters to insert, remove, replace or swap with the next one to change a into b.
+// edits returns the least number of edits that change a into b. An edit inserts, removes or replaces a letter, or swaps
+// two adjacent ones.
 func edits(a, b string) int {
 	var before, last []int
 	row := make([]int, len(b)+1)

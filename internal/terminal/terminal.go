@@ -1,4 +1,4 @@
-// Package terminal runs a program on our terminal and restores the terminal afterwards.
+// Package terminal runs a program on the terminal of this process and restores the terminal afterwards.
 package terminal
 
 import (
@@ -10,10 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
-// RunOnTerminal runs a command whose Stdin is our terminal, and restores the terminal however the command ends: a
-// killed program does not restore it, and a session whose connection is lost leaves on the modes that tmux had set.
-// On Linux the command gets SIGHUP when this process is killed; on other systems it goes on until it reads from the
-// terminal.
+// RunOnTerminal runs a command whose Stdin is the terminal, and restores the terminal however the command ends. A
+// killed program does not restore it, and neither does a session in tmux whose connection is lost. On Linux the
+// command gets SIGHUP when this process is killed; on other systems it runs until it reads from the terminal.
 func RunOnTerminal(cmd *exec.Cmd) error {
 	restore := Prepare(cmd, cmd.Stdout)
 	err := cmd.Run()
@@ -25,10 +24,9 @@ func RunOnTerminal(cmd *exec.Cmd) error {
 // sshFailed is the status of an ssh that could not connect or lost its connection.
 const sshFailed = 255
 
-// Prepare prepares a command whose Stdin is our terminal; call it before the command starts. It saves the terminal's
-// modes and returns a function that restores them. With aborted set, the function also writes to out the sequences
-// that reset everything a full-screen program may have switched on. If Stdin is not a terminal, the function does
-// nothing.
+// Prepare prepares a command whose Stdin is the terminal; call it before the command starts. It saves the terminal's
+// modes and returns a function that restores them. With aborted set, the function also writes sequences to out that
+// reset everything a full-screen program may have switched on. If Stdin is not a terminal, the function does nothing.
 func Prepare(cmd *exec.Cmd, out io.Writer) (restore func(aborted bool)) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -51,8 +49,9 @@ func Prepare(cmd *exec.Cmd, out io.Writer) (restore func(aborted bool)) {
 	}
 }
 
-// reset returns a terminal to the state that shells expect. It changes nothing in a terminal that is already in that
-// state: it saves and restores the cursor, because setting the scroll region and leaving the alternate screen move it.
+// reset is the text that returns a terminal to the state that shells expect. It has no effect on a terminal that is in
+// that state: it saves and restores the cursor, which moves when the scroll region is set or the alternate screen is
+// left.
 const reset = "\x1b[m\x1b(B\x0f" + // colours, line drawing
 	"\x1b7\x1b[r\x1b8" + // scroll region
 	"\x1b[?1049l" + // alternate screen; restores the saved cursor

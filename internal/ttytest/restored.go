@@ -26,12 +26,13 @@ func (t *Terminal) Restored() {
 	out := t.raw.String()
 	for on, off := range map[string]string{"\x1b[>1u": "\x1b[<1u", "\x1b[>4;2m": "\x1b[>4m"} { // the two extended key protocols
 		if strings.LastIndex(out, off) < strings.LastIndex(out, on) {
-			t.t.Errorf("%q is not taken back", on)
+			t.t.Errorf("%q is not reset", on)
 		}
 	}
 }
 
-// settings returns the modes of the terminal, even after the program has ended: both ends of a pty have the same.
+// settings returns the modes of the terminal, even after the program has ended, since both ends of a pty have the same
+// modes.
 func (t *Terminal) settings() (now *term.State, err error) {
 	err = t.control(func(fd int) error {
 		now, err = term.GetState(fd)

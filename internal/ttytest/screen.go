@@ -9,6 +9,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
+// moment is how long a program must write nothing before its frame is taken as complete.
+const moment = 100 * time.Millisecond
+
 // Shows waits until all texts are on the screen at the same time.
 func (t *Terminal) Shows(texts ...string) {
 	t.t.Helper()
@@ -22,13 +25,24 @@ func (t *Terminal) Shows(texts ...string) {
 	})
 }
 
-// Hides waits until a text is not on the screen.
+// Hides waits until a text has stayed off the screen for a moment. A program that draws a whole frame clears the screen
+// first, and the rest of the frame may be read later.
 func (t *Terminal) Hides(text string) {
 	t.t.Helper()
-	t.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
+	var since time.Time // the text has not been on the screen since then
+	t.Until("a screen without "+text, func(screen string) bool {
+		switch {
+		case strings.Contains(screen, text):
+			since = time.Time{}
+			return false
+		case since.IsZero():
+			since = time.Now()
+		}
+		return t.hasEnded() || time.Since(since) >= moment
+	})
 }
 
-// Until waits until a condition holds. The failure message describes it with description.
+// Until waits until a condition holds. description names the condition in the failure message.
 func (t *Terminal) Until(description string, ok func(screen string) bool) {
 	t.t.Helper()
 	t.wait(description, func() bool { return ok(t.Text()) })
@@ -50,13 +64,13 @@ func (t *Terminal) Hears(pattern string) string {
 	return t.Output()[from:t.heard]
 }
 
-// wait checks a condition after each output until it holds. The failure message describes it with description.
+// wait checks a condition after each output until it holds. description names the condition in the failure message.
 func (t *Terminal) wait(description string, ok func() bool) {
 	t.t.Helper()
 	late := time.After(t.Patience)
 	for ended := false; !ok(); {
 		if ended {
-			t.t.Fatalf("it ended (%v) before it showed %s:\n%s\n%q", t.err, description, t.Text(), t.Output())
+			t.t.Fatalf("the program ended (%v) before it showed %s:\n%s\n%q", t.err, description, t.Text(), t.Output())
 		}
 		select {
 		case <-t.fresh:
@@ -64,7 +78,7 @@ func (t *Terminal) wait(description string, ok func() bool) {
 		case <-t.ended:
 			ended = true
 		case <-late:
-			t.hangs("it never shows " + description)
+			t.hangs("the program never shows " + description)
 		}
 	}
 }
@@ -72,7 +86,6 @@ func (t *Terminal) wait(description string, ok func() bool) {
 // Idle waits until the program has written nothing for a moment, so that a frame is complete.
 func (t *Terminal) Idle() {
 	t.t.Helper()
-	const moment = 100 * time.Millisecond
 	late := time.After(t.Patience)
 	for {
 		select {
@@ -80,7 +93,7 @@ func (t *Terminal) Idle() {
 		case <-time.After(moment):
 			return
 		case <-late:
-			t.hangs("it never pauses")
+			t.hangs("the program never pauses")
 		}
 	}
 }

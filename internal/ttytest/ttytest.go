@@ -22,7 +22,8 @@ import (
 	"golang.org/x/term"
 )
 
-// T is the part of testing.T that this package uses. Screenshots are taken without a test.
+// T is the part of testing.T that this package uses. It is an interface because the screenshots, which are not a test,
+// use this package too.
 type T interface {
 	Helper()
 	Cleanup(func())
@@ -32,14 +33,14 @@ type T interface {
 	Fatalf(string, ...any)
 }
 
-// Terminal is a program on a pty whose screen is read through a terminal emulator. One goroutine uses it.
+// Terminal is a program on a pty whose screen is read through a terminal emulator. Only one goroutine may use it.
 type Terminal struct {
 	// Patience is the limit of each wait. The default is a minute, because the machine may be busy.
 	Patience time.Duration
 
 	t     T
 	cmd   *exec.Cmd
-	tty   *os.File    // our end of the pty
+	tty   *os.File    // the end of the pty that the test reads
 	found *term.State // the modes before the program started
 	ended chan struct{}
 	err   error // of the program, when it has ended
@@ -52,7 +53,7 @@ type Terminal struct {
 	raw    strings.Builder
 }
 
-// environment describes the terminal. The variables of the test's own terminal are removed.
+// environment describes the terminal, and empties the variables that describe the terminal of the test itself.
 var environment = []string{"TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "LC_CTYPE=", "NO_COLOR=", "COLORTERM=", "TERM_PROGRAM=", "TMUX=",
 	"SSH_TTY=", "SSH_CONNECTION=", "ACCESSIBLE=", "HERMES_BOX_THEME="}
 
@@ -83,9 +84,7 @@ func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 	}()
 	go io.Copy(tm.tty, tm.screen) // the emulator's answers to queries
 	t.Cleanup(func() {
-		select {
-		case <-tm.ended:
-		default:
+		if !tm.hasEnded() {
 			cmd.Process.Kill()
 			tm.tty.Close()
 			<-tm.ended
@@ -98,8 +97,8 @@ func Start(t T, cmd *exec.Cmd, w, h int, env ...string) *Terminal {
 	return tm
 }
 
-// HearSignals makes programs that are started from now on receive the signals of keys. In the background of a script,
-// or under nohup, the test ignores these signals, and programs would inherit that.
+// HearSignals makes programs started afterwards receive the signals of keys such as ctrl-c. A test that runs in the
+// background of a script, or under nohup, ignores these signals, and its programs would too.
 func HearSignals() {
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
 		if signal.Ignored(s) {
@@ -149,7 +148,7 @@ func (t *Terminal) read() {
 	}
 }
 
-// control calls do with our end of the pty. Fd would make it blocking.
+// control calls do with the file descriptor of the pty. The method Fd would make the file blocking.
 func (t *Terminal) control(do func(fd int) error) error {
 	conn, err := t.tty.SyscallConn()
 	if err != nil {
@@ -199,13 +198,22 @@ func (t *Terminal) Signal(s syscall.Signal) {
 // HangUp closes the terminal, as closing its window does.
 func (t *Terminal) HangUp() { t.tty.Close() }
 
+func (t *Terminal) hasEnded() bool {
+	select {
+	case <-t.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Ends waits until the program has ended and no child of it has the terminal, and returns its status.
 func (t *Terminal) Ends(within time.Duration) int {
 	t.t.Helper()
 	select {
 	case <-t.ended:
 	case <-time.After(within):
-		t.hangs(fmt.Sprint("it has not ended after ", within))
+		t.hangs(fmt.Sprint("the program has not ended after ", within))
 	}
 	var exit *exec.ExitError
 	if t.err != nil && !errors.As(t.err, &exit) {
@@ -214,8 +222,7 @@ func (t *Terminal) Ends(within time.Duration) int {
 	return t.cmd.ProcessState.ExitCode()
 }
 
-// hangs fails the test because the program does not do what is waited for. A Go program prints the stacks of its
-// goroutines.
+// hangs fails the test because a wait for the program took too long. A Go program prints the stacks of its goroutines.
 func (t *Terminal) hangs(why string) {
 	t.t.Helper()
 	screen, written := t.Text(), t.Output()[t.heard:]

@@ -48,7 +48,7 @@ func TestRestored(t *testing.T) {
 		`printf '\033[?1002h'`:                "mouse",
 		`printf '\033[?2004h'`:                "bracketed paste",
 		`printf '\033[?25l'`:                  "cursor",
-		`printf '\033[>1u'`:                   "is not taken back",
+		`printf '\033[>1u'`:                   "is not reset",
 		`printf '\033[>1u\033[<1u'`:           "",
 	} {
 		got := failures(t, shell(script), func(tm *Terminal) {
@@ -71,7 +71,12 @@ func TestWaitsFail(t *testing.T) {
 		{"echo here", "", func(tm *Terminal) { tm.Shows("here") }},
 		{"echo here", "ended", func(tm *Terminal) { tm.Shows("here", "there") }},
 		{"echo here; cat", "never shows here, there", func(tm *Terminal) { tm.Shows("here", "there") }},
-		{"echo here; cat", "never shows no here", func(tm *Terminal) { tm.Shows("here"); tm.Hides("here") }},
+		{"echo here; cat", "never shows a screen without here", func(tm *Terminal) { tm.Shows("here"); tm.Hides("here") }},
+		{`echo here; read line; printf '\033[2J'; sleep .02; echo here; cat`, "never shows a screen without here", func(tm *Terminal) {
+			tm.Shows("here")
+			tm.Type("\n")
+			tm.Hides("here")
+		}},
 		{"echo here", "ended", func(tm *Terminal) { tm.Hears("here"); tm.Hears("here") }},
 		{"exit 7", "", func(tm *Terminal) {
 			if status := tm.Ends(time.Minute); status != 7 {
@@ -110,8 +115,8 @@ func TestHangs(t *testing.T) {
 
 func hangHere() { time.Sleep(time.Hour) }
 
-// A program gets the signals of keys even if the test ignores them, as in the background of a script.
-func TestSignalsAreHeard(t *testing.T) {
+// A program gets the signals of keys even if the test process ignores them, as it does in the background of a script.
+func TestKeysSendIgnoredSignals(t *testing.T) {
 	signal.Ignore(syscall.SIGINT)
 	defer signal.Reset(syscall.SIGINT)
 	tm := Start(t, shell("trap 'echo heard' INT; echo ready; while :; do read line; done"), 80, 24)

@@ -1,4 +1,5 @@
-// Package child prepares commands that run without our terminal and end with us.
+// Package child prepares commands that run without the terminal of this process. On Linux they end when this
+// process dies.
 package child
 
 import (
@@ -11,9 +12,9 @@ import (
 // afterwards.
 const Grace = 5 * time.Second
 
-// Detach makes a command run in a session of its own, where ctrl-c and a closing terminal do not reach it. The
-// command is terminated when its context ends, and killed when this process is killed. Processes that it has started
-// in yet another session, such as Lima's host agent, go on.
+// Detach makes a command run in a session of its own, where ctrl-c and a closing terminal do not reach it. The command
+// is terminated when its context ends and, on Linux, killed when this process dies. Processes that it has started in
+// another process group, such as Lima's host agent, continue to run.
 func Detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	dieWithUs(cmd.SysProcAttr)

@@ -12,9 +12,9 @@ import (
 	"hermes-box/limactl/ssh"
 )
 
-// BenchmarkExec compares Exec, through the helper and through the script, with a bare ssh. They take turns, so that a
-// busy machine slows all of them. The command is /bin/true, because true is a builtin of the shell and starts no
-// process.
+// BenchmarkExec compares Exec, through the helper and through the script, with a bare ssh. They run in turns, so that
+// a busy machine slows down all of them equally. The command is /bin/true, because true is a builtin of the shell and
+// starts no process.
 func BenchmarkExec(b *testing.B) {
 	home, name, ok := strings.Cut(os.Getenv("HERMES_BOX_LAB_BOX"), ":")
 	if !ok {

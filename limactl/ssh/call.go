@@ -38,16 +38,16 @@ func (e *HelperError) Error() string {
 	if e.Version != 0 {
 		return fmt.Sprintf("the box runs another version's helper: protocol %d, this program has %d", e.Version, protocol.Version)
 	}
-	message := "the box has no helper, or that of an older version"
+	message := "the box has no helper, or one of an older version"
 	if last := lastLine(e.Message); last != "" {
 		message += ": " + last
 	}
 	return message
 }
 
-// Call runs a verb of the helper: one process in the box, and one round trip after its start. The result is decoded
-// into result, a pointer that may be nil. Texts in events, errors and results are safe to show; the bytes of Stdout
-// are not.
+// Call runs a verb of the helper. The service of the box answers an unprivileged verb. For other verbs, and without
+// the service, the helper is started in the box. The result is decoded into result, a pointer that may be nil. Texts
+// in events, errors and results are safe to show; the bytes of Stdout are not.
 //
 // A failure of the verb is a *protocol.Error. A helper that cannot answer is a *HelperError, and has done nothing. A
 // connection that fails is a *TransportError.
@@ -56,9 +56,14 @@ func (c *Client) Call(ctx context.Context, instance string, call Call, result an
 	if err != nil {
 		return err
 	}
-	var early []byte
-	if slices.Contains(readOnly, call.Verb) {
+	var early []byte // sent without waiting for the opening, which saves a round trip
+	if slices.Contains(protocol.Unprivileged, call.Verb) {
 		early = data
+		err := c.askService(ctx, instance, call, result)
+		var answer *protocol.Error
+		if err == nil || errors.As(err, &answer) || ctx.Err() != nil {
+			return err
+		}
 	}
 	k, err := c.connect(ctx, instance, "helper "+call.Verb, func(mark string) string {
 		text := shellescape.Quote(c.Helper) + " " + protocol.Channel + " " + shellescape.Quote(mark)
@@ -74,14 +79,19 @@ func (c *Client) Call(ctx context.Context, instance string, call Call, result an
 	if err != nil {
 		return err
 	}
+	if len(early) > 0 {
+		data = nil
+	}
+	return k.answer(data, call, result)
+}
+
+// answer sends data, the frame of a call, unless it is empty because it was sent early. It decodes the result.
+func (k *conn) answer(data []byte, call Call, result any) error {
 	if k.version != protocol.Version {
 		k.abort()
 		return &HelperError{Version: k.version}
 	}
-	if len(early) > 0 {
-		data = nil
-	}
-	data, err = k.ask(data, streams{call.Stdin, call.Stdout, nil}, call.Event)
+	data, err := k.ask(data, streams{call.Stdin, call.Stdout, nil}, call.Event)
 	if err != nil || result == nil {
 		return err
 	}
@@ -92,15 +102,11 @@ func (c *Client) Call(ctx context.Context, instance string, call Call, result an
 	return nil
 }
 
-// streams are the bulk bytes of a call, each of which may be nil.
+// streams are the streams of bytes of a call. Each may be nil.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
-
-// readOnly are verbs that may run twice, and in a helper of any version. Their requests are sent without waiting for
-// the opening, which saves a round trip.
-var readOnly = []string{protocol.VerbHello, protocol.VerbStatus}
 
 // encode returns the frame of a call.
 func encode(verb string, request any) ([]byte, error) {
@@ -121,10 +127,10 @@ func encode(verb string, request any) ([]byte, error) {
 	return wire.Bytes(), err
 }
 
-// ask sends the frame of a call, which is empty if dial has sent it, and reads frames up to the last one. It returns
-// the result of a verb, or nil for a command that ended with status 0. It closes the connection.
+// ask sends the frame of a call, unless it is empty because dial has sent it already, and reads frames up to the last
+// one. It returns the result of a verb, or nil for a command that ended with status 0. It closes the connection.
 func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
-	if len(call) > 0 { // one that was sent early may be answered, and the connection closed, by now
+	if len(call) > 0 { // after an early request, the answer may be complete and the connection closed by now
 		if _, err := k.stdin.Write(call); err != nil {
 			k.cancel(errClosed)
 			k.stdin.Close()
@@ -203,14 +209,14 @@ func readAnswer(r *frame.Reader, s streams, event func(protocol.Event)) (result 
 			if len(payload) == 1 {
 				return nil, &ExitError{Status: int(payload[0])}
 			}
-			return nil, &frameError{errors.New("an exit status of no byte")}
+			return nil, &frameError{errors.New("an exit frame without a status")}
 		default:
 			return nil, &frameError{fmt.Errorf("a frame %q is not expected", byte(kind))}
 		}
 	}
 }
 
-// outputError is the error of a writer of the caller.
+// outputError is an error of a writer of the caller.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return "output of the command: " + e.err.Error() }
@@ -219,7 +225,7 @@ func (e *outputError) Unwrap() error { return e.err }
 // frameError is the error for an answer that ends early or is invalid.
 type frameError struct{ err error }
 
-func (e *frameError) Error() string { return "what the box sends cannot be read: " + e.err.Error() }
+func (e *frameError) Error() string { return "the answer of the box cannot be read: " + e.err.Error() }
 func (e *frameError) Unwrap() error { return e.err }
 
 // cutOff ends a connection whose frames ended early or are invalid, and returns the error to report.

@@ -46,7 +46,7 @@ func TestReadAnswer(t *testing.T) {
 		{"status 255", []sent{event, {frame.Exit, "\xff"}}, "", "exit status 255"},
 		{"nothing", nil, "", "cannot be read"},
 		{"events alone", []sent{event}, "", "cannot be read"},
-		{"a frame of the host's", []sent{event, {frame.Request, "{}"}}, "", "not expected"},
+		{"a request, which only the host sends", []sent{event, {frame.Request, "{}"}}, "", "not expected"},
 		{"an event of another version", []sent{{frame.Event, `{"more":1}`}}, "", "unknown field"},
 		{"an error of another version", []sent{{frame.Failure, `{"more":1}`}}, "", "unknown field"},
 		{"no status", []sent{{frame.Exit, ""}}, "", "cannot be read"},
@@ -58,7 +58,7 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// The two streams arrive complete, in order and not mixed.
+// stdout and stderr arrive complete, in order and separate.
 func TestReadAnswerStreams(t *testing.T) {
 	var out, diag strings.Builder
 	_, err := readAnswer(answer(t, sent{frame.Stdout, "a"}, sent{frame.Stderr, "x"}, sent{frame.Stdout, "\x00b"}, sent{frame.Exit, "\x00"}), streams{out: &out, err: &diag}, nil)
@@ -103,7 +103,7 @@ func TestAnswersAreSanitized(t *testing.T) {
 	}
 }
 
-// FuzzReadAnswer checks that readAnswer returns for any input, and that a result is a part of the input.
+// FuzzReadAnswer checks that readAnswer returns for every input, and that a result is part of the input.
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte("v\x00\x00\x00\x02{}r\x00\x00\x00\x02{}"))
 	f.Add([]byte("o\x00\x00\x00\x01ax\x00\x00\x00\x01\x00"))

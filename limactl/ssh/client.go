@@ -1,5 +1,5 @@
 // Package ssh runs commands inside an instance through ssh: either with streams and an exact exit status, or
-// interactively on our terminal. Connections share the ssh master of Lima's host agent as long as it works.
+// interactively on the terminal. Connections share the ssh master of Lima's host agent as long as it works.
 package ssh
 
 import (
@@ -22,16 +22,16 @@ type Client struct {
 	Helper  string                                // path of the helper in the guest; empty: there is none
 	Log     Log                                   // may be nil
 
-	Connect time.Duration // limit from the start of ssh to the opening; 0: 20 seconds
-	Silence time.Duration // limit without a sign of life of a running command; 0: 2 minutes
+	Connect time.Duration // limit from the start of ssh to the opening that package frame describes; 0: 20 seconds
+	Silence time.Duration // limit for a running command that sends nothing, not even a sign of life; 0: 2 minutes
 }
 
-// Log is called after every run of ssh, from any goroutine.
+// Log receives runs of ssh that have ended, from any goroutine.
 type Log func(context.Context, Run)
 
 // Run is one run of ssh, for the log.
 type Run struct {
-	Inside string   // the command that ran in the instance, without its arguments; empty if ssh only spoke to its master
+	Inside string   // the command in the instance, without its arguments; empty if ssh only controlled its master
 	Args   []string // of ssh, with the program
 	Begin  time.Time
 	Status int // exit status; -1 if ssh was killed
@@ -95,7 +95,7 @@ func (c *Client) command(instance string, options ...string) (string, []string, 
 	return program, append(args, options...), nil
 }
 
-// alias is the name of an instance in its ssh.config.
+// alias returns the name of an instance in its ssh.config.
 func alias(instance string) string { return "lima-" + strings.ReplaceAll(instance, ".", "-") }
 
 func exists(path string) bool {

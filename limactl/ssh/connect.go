@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// hedge is the time that the shared connection has to answer before a connection without it is tried too.
+// hedge is the time after which a connection without the shared master is tried too.
 const hedge = 2 * time.Second
 
 // direct holds the options of a connection that does not use the shared master.
@@ -32,10 +32,10 @@ func (a *attempt) drop() {
 	}
 }
 
-// connect dials over the ssh master that Lima's host agent uses. If there is no answer in two seconds, it also dials
-// without the master. If that one answers first, the master hangs, as it does after the host has slept, and is
-// replaced. A request cannot run twice, because it is sent over one connection only; except early, which dial sends
-// without waiting.
+// connect dials over the ssh master that Lima's host agent uses. If there is no answer in two seconds, or the
+// connection is lost, it also dials without the master. If the second connection answers while the first does not, the
+// master hangs, as it does after the host has slept, and connect drops it. connect returns one connection, over which
+// the caller sends its request, so a request runs once. But each dial sends early, so early may run twice.
 func (c *Client) connect(ctx context.Context, instance, inside string, run remote, early []byte, stderr io.Writer) (*conn, error) {
 	start := func(options ...string) *attempt {
 		ctx, cancel := context.WithCancel(ctx)

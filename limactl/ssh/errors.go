@@ -12,7 +12,7 @@ const Lost = 255
 // errTimeout is the cause if a limit was exceeded.
 var errTimeout = errors.New("timed out")
 
-// Error is the error for a call that cannot be made, with a hint.
+// Error is the error for a call that cannot be made, with a hint if there is one.
 type Error struct {
 	message string
 	hint    string
@@ -31,8 +31,8 @@ func (e *Error) Recovery() string { return e.hint }
 // Code returns the product's error code.
 func (e *Error) Code() string { return e.code }
 
-// ExitError is the error for a remote command that ended with a status other than 0; it is 128+n if signal n killed
-// it.
+// ExitError is the error for a remote command that ended with a status other than 0. The status is 128+n if signal n
+// killed the command.
 type ExitError struct{ Status int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }
@@ -42,7 +42,7 @@ func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Stat
 type TransportError struct {
 	Instance string
 	Started  bool
-	Message  string // the last lines that ssh printed
+	Message  string // the reason, such as the last lines that ssh printed; may be empty
 	Err      error
 	status   int // of ssh
 }
@@ -69,7 +69,7 @@ func (e *TransportError) Recovery() string {
 	if e.Started {
 		return "hermes-box status"
 	}
-	return "hermes-box status; hermes-box restart"
+	return "hermes-box status; if it stays so: hermes-box stop --force; then hermes-box start" // not hermes-box restart: it works only while the box answers
 }
 
 // lastLine returns the last line that is not blank.

@@ -13,23 +13,23 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// Exec is one command to run inside. Stdin, Stdout and Stderr may be nil.
+// Exec is one command to run in the guest. Stdin, Stdout and Stderr may be nil.
 type Exec struct {
 	Args   []string // the program, looked up in the remote PATH, and its arguments: any bytes but NUL
-	Name   string   // name of the command in the log; empty: its program. Arguments may be secret and are not logged
+	Name   string   // name of the command in the log; empty: the program's. Arguments may be secret and are not logged
 	Env    []string // KEY=value, added to the remote environment
 	Dir    string   // remote; empty: the user's home
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	TTY    bool // give it a terminal; Stdin should then be ours, and all output comes on Stdout
+	TTY    bool // give it a terminal: Stdin must be one, and all output is on Stdout
 }
 
 // maxRemote is the length of the longest argument that Linux accepts. A remote command is one argument.
 const maxRemote = 128<<10 - 1
 
-// Exec runs one command inside over ssh and waits for its end. A status other than 0 is an *ExitError, exact from 1 to
-// 255. A connection that fails is a *TransportError, never mistaken for a command that ends with ssh's own 255.
+// Exec runs one command in the guest over ssh and waits for its end. A status other than 0 is an *ExitError, exact from
+// 1 to 255. A connection that fails is a *TransportError, even though ssh then exits with 255, as a command may.
 //
 // Arguments arrive unchanged. Stdout gets the output of the command, and none of a login script. If the caller dies
 // or ctx ends, the remote command gets SIGHUP, and SIGKILL seconds later.

@@ -45,7 +45,7 @@ func testExecArguments(t *testing.T, on target) {
 	if err := on.client.Exec(t.Context(), on.name, ssh.Exec{Args: []string{"a\x00b"}}); err == nil {
 		t.Error("a NUL was accepted")
 	}
-	// The script's arguments are part of one argument of a remote shell; the helper gets them over stdin.
+	// With the script, all arguments are part of one argument of the remote shell. The helper gets them over stdin.
 	long := ssh.Exec{Args: []string{"true", strings.Repeat("x", 100<<10), strings.Repeat("y", 100<<10)}}
 	switch err := on.client.Exec(t.Context(), on.name, long); {
 	case on.client.Helper == "" && (err == nil || !strings.Contains(err.Error(), "too long")):
@@ -76,9 +76,9 @@ func testExecStatus(t *testing.T, on target) {
 		want int
 		says string
 	}{
-		"killed":                     {[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15, ""},
-		"not found":                  {[]string{"no-such-program"}, 127, "no-such-program: command not found\n"},
-		"not a builtin of our shell": {[]string{"exit", "3"}, 127, "exit: command not found\n"},
+		"killed":                  {[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15, ""},
+		"not found":               {[]string{"no-such-program"}, 127, "no-such-program: command not found\n"},
+		"name of a shell builtin": {[]string{"exit", "3"}, 127, "exit: command not found\n"},
 	} {
 		_, diag, err := on.exec(t.Context(), ssh.Exec{Args: tt.args})
 		var exit *ssh.ExitError
@@ -106,7 +106,7 @@ func testExecStreams(t *testing.T, on target) {
 	if err != nil || out != "out\n" || diag != "err\n" {
 		t.Errorf("out %q, err %q, %v", out, diag, err)
 	}
-	// Without Stdin a command reads EOF at once.
+	// Without Stdin, a command reads EOF immediately.
 	if out, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"wc", "-c"}}); err != nil || strings.TrimSpace(out) != "0" {
 		t.Errorf("no stdin: %q, %v", out, err)
 	}
@@ -213,7 +213,7 @@ func TestStaleMaster(t *testing.T) {
 		t.Fatalf("got %q, %v", out, err)
 	}
 	if took := time.Since(begin); took > 2*time.Second {
-		t.Errorf("the next took %v", took)
+		t.Errorf("the next command took %v", took)
 	}
 }
 
@@ -293,7 +293,7 @@ func testRemoteEndsWithUs(t *testing.T, on target) {
 
 func TestAttach(t *testing.T) {
 	c := running(t)
-	cmd, err := c.Attach(t.Context(), box, []byte("entry"), "a program", "arg")
+	cmd, err := c.Attach(t.Context(), box, ssh.Terminal{}, "a program", "arg")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,19 +310,19 @@ func TestAttach(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed *ssh.TransportError
-	if _, err := c.Attach(t.Context(), box, nil); !errors.As(err, &failed) {
+	if _, err := c.Attach(t.Context(), box, ssh.Terminal{}); !errors.As(err, &failed) {
 		t.Errorf("attach to a stopped box: %v", err)
 	}
 }
 
-// Attach checks the shared connection first, because a session on a terminal has no signs of life, and replaces it if
-// it hangs.
+// Attach checks the shared connection first and replaces it if it hangs, because a session on a terminal sends no signs
+// of life.
 func TestAttachReplacesAHungMaster(t *testing.T) {
 	t.Parallel()
 	c := running(t)
 	inject(t, c, rehearsal.StaleMaster)
 	begin := time.Now()
-	if _, err := c.Attach(t.Context(), box, nil); err != nil {
+	if _, err := c.Attach(t.Context(), box, ssh.Terminal{}); err != nil {
 		t.Fatal(err)
 	}
 	if rehearsal.Has(c.Home(), rehearsal.StaleMaster) {
@@ -366,7 +366,7 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
-// awaitGone waits until a process inside has ended.
+// awaitGone waits until a process in the instance has ended.
 func awaitGone(t *testing.T, on target, pid int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -378,20 +378,20 @@ func awaitGone(t *testing.T, on target, pid int) {
 	}
 }
 
-// If the shell around a command dies, as by the OOM killer, the signs of life stop, so that Exec ends: nothing would
-// report the end of the command.
+// If the shell that runs a command is killed, for example by the OOM killer, the signs of life stop and Exec returns
+// an error. Otherwise Exec would wait forever, since nothing reports the end of the command.
 func TestExecEndsWhenTheRemoteShellDies(t *testing.T) {
 	c := running(t)
 	on := target{c, box}
-	c.Silence = 8 * time.Second // signs of life come every five
+	c.Silence = 8 * time.Second // the script sends a sign of life every five seconds
 	_, _, err := on.exec(t.Context(), ssh.Exec{Args: []string{"sh", "-c", "kill -KILL $PPID; sleep 600"}})
 	if err == nil {
 		t.Error("no error, although the end of the command was not reported")
 	}
 }
 
-// Stderr has only the output of the command, although bash reports each of its children that a signal ended, sometimes
-// also the script's own watcher.
+// Stderr has only the output of the command, and no message of bash about a child that a signal ended, such as the
+// script's own watcher.
 func TestExecStderrHasOnlyTheCommand(t *testing.T) { eachBox(t, testExecStderrHasOnlyTheCommand) }
 
 func testExecStderrHasOnlyTheCommand(t *testing.T, on target) {
@@ -419,10 +419,10 @@ func TestExecWithAnotherHelper(t *testing.T) {
 	c := running(t)
 	on := target{c, box}
 	for name, text := range map[string]string{
-		"too old":                       "echo usage >&2; exit 2",
-		"of another version":            "printf '%s*999;' \"$2\"; cat",
-		"damaged":                       "exit 126",
-		"of a version with login noise": "echo noise; echo noise >&2; printf '%s*999;' \"$2\"; cat",
+		"too old":                              "echo usage >&2; exit 2",
+		"of another version":                   "printf '%s*999;' \"$2\"; cat",
+		"damaged":                              "exit 126",
+		"of another version, with login noise": "echo noise; echo noise >&2; printf '%s*999;' \"$2\"; cat",
 	} {
 		c.Helper = filepath.Join(t.TempDir(), "helper")
 		if err := os.WriteFile(c.Helper, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {

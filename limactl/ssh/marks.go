@@ -9,7 +9,7 @@ import (
 
 // markWriter removes the marks of the script from a stream: "MARK+" at the beginning of the command's output, "MARK."
 // as a sign of life and "MARK=n;" at the end with status n. Output before the first mark is from ssh or a login
-// script: it is kept for an error and not written to w. A mark may be divided between two writes.
+// script: it is kept for an error and not written to w. A mark may be split between two writes.
 type markWriter struct {
 	mark  string
 	w     io.Writer // may be nil
@@ -23,7 +23,7 @@ type markWriter struct {
 	err    error
 }
 
-// maxBefore limits the output before the command that is kept, in bytes.
+// maxBefore is the number of bytes to keep of the output before the command.
 const maxBefore = 16 << 10
 
 func (m *markWriter) Write(p []byte) (int, error) {
@@ -83,7 +83,7 @@ func (m *markWriter) take(rest []byte) int {
 	return semi + 1
 }
 
-// pass writes the command's output to w.
+// pass writes the command's output to w, and keeps output before the first mark.
 func (m *markWriter) pass(p []byte) {
 	switch {
 	case len(p) == 0:

@@ -10,7 +10,7 @@ import (
 
 const testMark = "[hermes-box TEST]"
 
-// pour writes data in pieces of the given sizes, cycling.
+// pour writes data in pieces of the given sizes, which it repeats until all is written.
 func pour(t *testing.T, m *markWriter, data []byte, sizes ...int) {
 	t.Helper()
 	for i := 0; len(data) > 0; i++ {
@@ -33,14 +33,14 @@ func TestMarkWriter(t *testing.T) {
 		reported              bool
 	}{
 		{"nothing", "", "", "", -1, false},
-		{"never begun", "Connection refused\n", "", "Connection refused\n", -1, false},
+		{"output without a mark", "Connection refused\n", "", "Connection refused\n", -1, false},
 		{"output", "noise@+data", "data", "noise", -1, false},
 		{"signs of life", "@+da@.ta@.", "data", "", -1, false},
 		{"end", "@+data@=0;", "data", "", 0, true},
 		{"status 255", "@+@=255;", "", "", 255, true},
 		{"output of a background process after the end", "@+a@=3;b", "ab", "", 3, true},
 		{"almost a mark", "@+[hermes-box TES[hermes-box [", "[hermes-box TES[hermes-box [", "", -1, false},
-		{"another's mark", "@+[hermes-box OTHER]=0;", "[hermes-box OTHER]=0;", "", -1, false},
+		{"the mark of another session", "@+[hermes-box OTHER]=0;", "[hermes-box OTHER]=0;", "", -1, false},
 	} {
 		data := []byte(strings.ReplaceAll(tt.in, "@", testMark))
 		for size := 1; size <= len(data)+1; size++ {
@@ -72,7 +72,6 @@ func FuzzMarkWriter(f *testing.F) {
 			rest = rest[n:]
 		}
 		stream = append(stream, testMark+"=7;"...)
-		// A sign of life between two halves of text that looks like a mark must not make it a mark.
 		var out bytes.Buffer
 		m := &markWriter{mark: testMark, w: &out}
 		pour(t, m, stream, 1+r.Intn(7), 1+r.Intn(50), 1+r.Intn(3))

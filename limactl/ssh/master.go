@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,28 +25,21 @@ func (c *Client) control(instance string) (string, bool) {
 // masterLimit is the time that a master has to close its socket.
 const masterLimit = time.Second
 
-// dropMaster makes the ssh master close its socket, so that it gets no new sessions. Its running sessions go on:
-// ending the master would also end the commands of others and the ports that Lima forwards. If the master does not
-// react, dropMaster removes the socket.
+// dropMaster makes the ssh master close its socket, so that it gets no new sessions. Its running sessions continue.
+// Ending the master would also end other commands and the ports that Lima forwards. If the master does not react,
+// dropMaster removes the socket. In both cases it also removes the socket of the service, so that the next call for the
+// service makes the next master forward it.
 func (c *Client) dropMaster(ctx context.Context, instance string) {
-	program, args, err := c.command(instance)
-	if err != nil {
-		return
+	err := c.askMaster(ctx, instance, "-O", "stop")
+	if path, there := c.control(instance); there && errors.Is(err, context.DeadlineExceeded) {
+		_ = os.Remove(path)
 	}
-	ctx, cancel := context.WithTimeout(ctx, masterLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(args, "-O", "stop", alias(instance))...)
-	cmd.Env = c.Env
-	child.Detach(cmd)
-	begin := time.Now()
-	out, err := cmd.CombinedOutput()
-	c.log(ctx, Run{Args: cmd.Args, Begin: begin, Status: cmd.ProcessState.ExitCode(), Stderr: string(out), Err: err})
-	if path, there := c.control(instance); there && ctx.Err() != nil {
+	if path, err := c.serviceSocket(instance); err == nil {
 		_ = os.Remove(path)
 	}
 }
 
-// prove checks that the connection works before a session on a terminal, which has no signs of life. If there is no
+// prove checks that the connection works before a session on a terminal, which sends no signs of life. If there is no
 // shared connection, or it does not answer in time, prove runs a command, which replaces a master that hangs.
 func (c *Client) prove(ctx context.Context, instance string) error {
 	if _, there := c.control(instance); there && c.answers(ctx, instance) {
@@ -72,5 +66,5 @@ func (c *Client) answers(ctx context.Context, instance string) bool {
 		c.log(ctx, Run{Args: cmd.Args, Begin: begin, Status: cmd.ProcessState.ExitCode(), Stderr: string(out), Err: err})
 		return false
 	}
-	return strings.Contains(strings.ToLower(string(out)), "stdio forwarding") // a refusal is an answer too
+	return strings.Contains(strings.ToLower(string(out)), "stdio forwarding") // a refusal shows that sshd answers
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Reconnect replaces the shared connection with a new one. PAM reads the environment of a login, such as
-// /etc/environment, once per connection, so commands see a change of it only over a new one. Commands on the old
-// connection, and Lima's own session and forwards, go on there.
+// /etc/environment, once per connection, so commands see a change of it only over a new connection. Commands on the old
+// connection, and Lima's own session and forwards, continue on it.
 //
 // Reconnect tries for three minutes: sshd refuses connections for a moment while it reloads its configuration, and is
 // slow on busy emulated CPUs.

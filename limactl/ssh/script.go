@@ -11,13 +11,12 @@ import (
 // remoteScript runs a command if there is no helper. The remote user's shell runs it: bash, or any POSIX shell. $1 is
 // the mark, $2 the directory. The output of a login script comes before the mark.
 //
-// The script prints the mark on both streams, waits for a line on stdin, runs the command, and prints its status
-// after the mark, so that ssh's own exit status keeps its meaning. While the command runs, the script prints signs of
-// life. That fails when the reader has gone, and the script then ends the command, which sshd would leave
-// running. They go to stdout, because sshd closes stdout when the client of a shared connection is gone, but not
-// stderr.
+// The script prints the mark on both streams, waits for a line on stdin, runs the command, and prints its status after
+// the mark, so that ssh's own exit status keeps its meaning. While the command runs, the script prints signs of life.
+// If that fails, the reader has gone, and the script ends the command, which sshd would leave running. The signs of
+// life go to stdout, because sshd closes stdout, but not stderr, when the client of a shared connection is gone.
 //
-// Stderr is redirected except for the command, because bash reports there each of its children that a signal ended.
+// Stderr is redirected except for the command, because bash prints a message to it for each child that a signal ended.
 //
 // On an emulated guest each process costs half as much as a round trip. So bash waits with a read from a terminal
 // that is always silent; other shells run sleep.
@@ -42,8 +41,8 @@ const runScript = `if [ -n "$hb_d" ]; then cd -- "$hb_d" || exit 126; fi
 case $1 in */*) ;; *) [ -z "$BASH_VERSION" ] || type -P -- "$1" >/dev/null || { printf '%s: command not found\n' "$1" >&2; exit 127; };; esac
 exec "$@"`
 
-// ttyScript is for a command with a terminal, which has one stream and ends the command itself. It does not wait for
-// a line.
+// ttyScript runs a command with a terminal. It does not wait for a line, and prints no signs of life: the command gets
+// SIGHUP when its terminal is closed.
 const ttyScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
 printf '%s+' "$hb_m"
 (` + runScript + `)
@@ -70,7 +69,7 @@ func (k *conn) runScript(e Exec) error {
 	defer k.release()
 	go feed(k.stdin, e.Stdin)
 	out := &markWriter{mark: k.mark, w: e.Stdout, on: true}
-	_, _ = io.Copy(out, k.out) // it is an error of out, or ssh has ended
+	_, _ = io.Copy(out, k.out) // fails if out fails or ssh has ended
 	if out.failed() != nil || k.diag.failed() != nil {
 		k.cancel(errClosed)
 	}

@@ -8,9 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"hermes-box/guest"
+	"hermes-box/guest/durable"
 	"hermes-box/guest/protocol"
 	"hermes-box/guest/serve"
 	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/rehearsal/simulate"
 	"hermes-box/limactl"
 	"hermes-box/limactl/ssh"
 )
@@ -18,11 +21,17 @@ import (
 // helperVariable marks a process as the helper in an instance.
 const helperVariable = "HERMES_BOX_SSH_TEST_HELPER"
 
+// rootVariable names the directory that is / of the guest for such a helper.
+const rootVariable = "HERMES_BOX_SSH_TEST_ROOT"
+
 // TestMain runs limactl, ssh or the helper if a test started this program as one of them.
 func TestMain(m *testing.M) {
 	if os.Getenv(helperVariable) != "" {
 		os.Unsetenv(helperVariable)
-		os.Exit(serve.Helper{}.Main(os.Args[1:]))
+		root := os.Getenv(rootVariable)
+		os.Exit(serve.Helper{Open: func(string) *guest.Guest {
+			return &guest.Guest{Tree: durable.Tree{Root: root}, Machine: simulate.Open(root)}
+		}}.Main(os.Args[1:]))
 	}
 	rehearsal.Main()
 	// A program built with the race detector sleeps for a second before it exits, and the tests run many.
@@ -87,7 +96,8 @@ func running(t *testing.T) *limactl.Client {
 	return c
 }
 
-// withHelper sets the helper of a client to the real one without a guest, which commands do not need.
+// withHelper makes the client run this program as the helper. rootVariable is not set, since the tests that use it need
+// no files of a guest.
 func withHelper(t *testing.T, c *limactl.Client) *limactl.Client {
 	t.Helper()
 	program, err := os.Executable()
@@ -137,7 +147,8 @@ func eachBox(t *testing.T, test func(t *testing.T, on target)) {
 	}
 }
 
-// labHelper is the path of the helper in the instance of HERMES_BOX_LAB_BOX, which any sshd can stand for.
+// labHelper returns the path of the helper in the instance of HERMES_BOX_LAB_BOX. HERMES_BOX_LAB_HELPER sets another
+// path, so that the tests can run on any machine with sshd.
 func labHelper() string {
 	if path := os.Getenv("HERMES_BOX_LAB_HELPER"); path != "" {
 		return path

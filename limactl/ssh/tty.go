@@ -41,7 +41,7 @@ func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 	out := &markWriter{mark: mark, w: e.Stdout, begun: func() { limit.Stop() }}
 	diag := &markWriter{mark: mark, w: e.Stderr}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, out, diag
-	politely(cmd)
+	terminateOnCancel(cmd)
 	restore := terminal.Prepare(cmd, e.Stdout)
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
@@ -64,15 +64,15 @@ func (c *Client) execTTY(ctx context.Context, instance string, e Exec) error {
 		return context.Cause(ctx)
 	}
 	if out.started() {
-		// ssh's message about it went to Stderr; earlier messages have other causes.
+		// ssh has printed the reason to Stderr. Its earlier messages have other causes.
 		return &TransportError{Instance: instance, Started: true, Err: err}
 	}
 	return &TransportError{Instance: instance, Message: sanitize.LastLines(diag.early(), 5), Err: err}
 }
 
-// politely makes an ssh that has our terminal end with SIGTERM when its context ends, so that it restores the
-// terminal.
-func politely(cmd *exec.Cmd) {
+// terminateOnCancel makes cmd, an ssh that uses the terminal, get SIGTERM when its context ends, so that it restores
+// the terminal.
+func terminateOnCancel(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = child.Grace
 }

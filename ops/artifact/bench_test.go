@@ -12,7 +12,8 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// BenchmarkPlain is what the others are compared with: bytes from loopback through sha256 into a synced file.
+// BenchmarkPlain is the baseline of the other benchmarks: it copies bytes from loopback through sha256 into a synced
+// file.
 func BenchmarkPlain(b *testing.B) {
 	srv, size := benchServer(b)
 	path := filepath.Join(b.TempDir(), "out")

@@ -25,9 +25,9 @@ import (
 	"hermes-box/ops/store"
 )
 
-// Options says how a cache fetches. The zero value is ready to use.
+// Options are the settings of a cache. The zero value is ready to use.
 type Options struct {
-	Mirrors  []string      // directories or http(s) base URLs asked first, in order, at <mirror>/<algo>/<hex>
+	Mirrors  []string      // directories or base URLs (http, https, file), asked first, for <mirror>/<algo>/<hex>
 	Parallel int           // how many objects are fetched at once; 0: 4
 	Client   *http.Client  // nil: one that honours the proxy variables of the environment
 	Stall    time.Duration // a transfer without a byte for this long is broken off; 0: one minute
@@ -40,17 +40,17 @@ type Cache struct {
 	client  *http.Client
 	slots   chan struct{}
 	stall   time.Duration
-	backoff time.Duration // before the first repeat; doubled each time
+	backoff time.Duration // before the second try; doubled after each try
 }
 
-// bufferSize is how many bytes are read, hashed and written at a time.
+// bufferSize is the number of bytes that are read, hashed and written at a time.
 const bufferSize = 1 << 20
 
 // Open opens the cache in dir, and creates the directory if needed.
 func Open(dir string, opts Options) (*Cache, error) {
 	for _, m := range opts.Mirrors {
 		if scheme, _, ok := strings.Cut(m, "://"); ok && scheme != "http" && scheme != "https" && scheme != "file" {
-			return nil, fault.New(fault.InvalidInput, "mirror %s: accepted are a directory and an http or https URL", scrub(m)).
+			return nil, fault.New(fault.InvalidInput, "mirror %s is not a directory or a URL with http, https or file", scrub(m)).
 				Hint("correct the mirror")
 		}
 	}
@@ -75,11 +75,11 @@ func Open(dir string, opts Options) (*Cache, error) {
 	return c, nil
 }
 
-// path is where an object is stored.
+// path returns the path of an object.
 func (c *Cache) path(d lock.Digest) string { return filepath.Join(c.dir, d.Algo, d.Hex) }
 
-// Has reports whether an artifact is in the cache; for an image, the manifest and every blob. It compares sizes only;
-// Open and WriteTar verify.
+// Has reports whether an artifact is in the cache: for an image, its manifest and every blob. It verifies the manifest,
+// but compares only the size of files and blobs; Open and WriteTar verify those.
 func (c *Cache) Has(a lock.Artifact) bool {
 	if a.IsImage() {
 		parts, err := c.Image(a.Digest)
@@ -101,7 +101,7 @@ func (c *Cache) sizeOf(digest string) int64 {
 	return info.Size()
 }
 
-// Missing lists the artifacts that Fetch would download, each digest once, and how many bytes that is at most.
+// Missing returns the artifacts that are not in the cache, each digest once, and the sum of their sizes.
 func (c *Cache) Missing(artifacts []lock.Artifact) (missing []lock.Artifact, bytes int64) {
 	for _, a := range unique(artifacts) {
 		if !c.Has(a) {
@@ -127,7 +127,7 @@ func unique(artifacts []lock.Artifact) []lock.Artifact {
 
 // Open verifies an object in full and returns the open file, at its start; its Name is the path of the object. A
 // corrupt object is moved aside, so that the next Fetch downloads it again, and reported as integrity_failed. A missing
-// one is not_found.
+// object is reported as not_found.
 func (c *Cache) Open(ctx context.Context, digest string) (*os.File, error) {
 	d, f, err := c.open(digest)
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Cache) open(digest string) (lock.Digest, *os.File, error) {
 	return d, f, nil
 }
 
-// verify reads an object to its end and moves it aside if its digest is another than its name says.
+// verify reads an object to its end and moves it aside if its digest does not match its name.
 func (c *Cache) verify(ctx context.Context, d lock.Digest, f *os.File) error {
 	h := d.New()
 	if _, err := io.CopyBuffer(writeOnly{h}, readOnly{ctx, f}, make([]byte, bufferSize)); err != nil {
@@ -190,12 +190,14 @@ func readFault(ctx context.Context, d lock.Digest, err error) error {
 		Hint("check the disk that holds the artifact cache")
 }
 
-// corrupt moves a corrupt object aside and returns the error. Only the very file that was read is moved.
+// corrupt moves a corrupt object aside and returns the error. It does not move the file if another one has replaced it
+// since it was read.
 func (c *Cache) corrupt(ctx context.Context, d lock.Digest, f *os.File, found lock.Digest) error {
 	e := fault.New(fault.IntegrityFailed, "object %s in the artifact cache is corrupt: found %s", d, found).
 		Hint("run the command again; it downloads the object again").
 		Detail("expected", d.String()).Detail("found", found.String())
-	// Even if ctx is about to end: this lock is held only briefly while the object exists.
+	// Move it even if ctx has ended. The wait is short, since other processes hold this lock only briefly while the
+	// object exists.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	p, err := c.lockPartial(ctx, d, true)
@@ -212,12 +214,13 @@ func (c *Cache) corrupt(ctx context.Context, d lock.Digest, f *os.File, found lo
 		return e // another process has moved or replaced it
 	}
 	if os.Rename(c.path(d), c.aside(d)) == nil {
-		_ = store.SyncDir(filepath.Dir(c.path(d))) // if a crash brings the name back, it is found corrupt again
+		_ = store.SyncDir(filepath.Dir(c.path(d))) // if a crash undoes the rename, the next Open moves the object again
 	}
 	return e
 }
 
-// aside is where a corrupt object is kept for inspection until a good one replaces it.
+// aside returns the path to which a corrupt object is moved. The object is kept there for inspection until a good one
+// is stored or Sweep removes it.
 func (c *Cache) aside(d lock.Digest) string {
 	return c.partialPath(d) + ".corrupt"
 }
@@ -235,5 +238,5 @@ func (r readOnly) Read(b []byte) (int, error) {
 	return r.r.Read(b)
 }
 
-// writeOnly hides ReadFrom, which would choose a small buffer of its own.
+// writeOnly hides all methods but Write: with a ReadFrom method, io.CopyBuffer would not use its buffer.
 type writeOnly struct{ io.Writer }

@@ -23,7 +23,7 @@ import (
 
 var discard = log.New(io.Discard, "", 0)
 
-// stored puts data into a cache as Fetch does, and then changes the file on disk, as a failing disk would.
+// stored fetches data into a cache. If change is not nil, it then changes the file on disk, as a failing disk would.
 func stored(t *testing.T, c *Cache, data []byte, change func(path string)) lock.Artifact {
 	t.Helper()
 	from := filepath.Join(t.TempDir(), "from")
@@ -122,11 +122,11 @@ func TestOpenIsAtTheBeginning(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if _, err := c.Open(t.Context(), "sha256:../../etc/passwd"); fault.CodeOf(err) != fault.InvalidInput {
-		t.Errorf("no digest: %v", err)
+		t.Errorf("not a digest: %v", err)
 	}
 }
 
-// A full disk fails the fetch. The disk is a real file system of one megabyte.
+// A fetch fails if the disk is full. The disk is a real file system of one megabyte.
 func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "small")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -147,7 +147,7 @@ func TestFullDisk(t *testing.T) {
 	fails(t, c, artifactOf("thing", srv.URL, data), fault.ExternalFailed, []string{"no space left in the artifact cache " + dir})
 }
 
-// The same without mounting: the partial file is /dev/full.
+// A write to a partial file fails if the disk is full. The file is /dev/full, so that the test mounts nothing.
 func TestWriteFault(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	if err != nil {
@@ -196,7 +196,7 @@ func TestSameObjectAtOnce(t *testing.T) {
 	}
 }
 
-// A process that gets the lock holds the file that has the name, although others remove that file again and again.
+// lockPartial never returns a file that another goroutine has removed, and only one goroutine at a time has the lock.
 func TestLockOfARemovedFile(t *testing.T) {
 	c := newCache(t, Options{})
 	d, _ := lock.ParseDigest(sha256Of(nil))
@@ -211,7 +211,7 @@ func TestLockOfARemovedFile(t *testing.T) {
 					return
 				}
 				if holders.Add(1) != 1 || !p.named() {
-					t.Error("two hold the lock, or the lock is on a file without the name")
+					t.Error("two goroutines have the lock, or the locked file was removed")
 				}
 				holders.Add(-1)
 				p.remove()

@@ -15,23 +15,23 @@ import (
 
 // Failures of a source that decide what happens next.
 var (
-	errTruncated = errors.New("the transfer ended early") // worth another try, from where it ended
+	errTruncated = errors.New("the transfer ended early") // try again from where it ended
 	errStalled   = errors.New("no bytes arrived")         // likewise
 	errRedirect  = errors.New("refused a redirect from https to plain http")
 	errMoved     = errors.New("the parts of the transfer do not fit together") // start over
 )
 
-// statusError is an HTTP answer that is not the object.
+// statusError is the error for an HTTP status without usable content.
 type statusError int
 
 func (s statusError) Error() string { return fmt.Sprintf("server answered status %d", int(s)) }
 
-// sourceError is wrong content: the same source would send it again.
+// sourceError is the error for wrong content. Another try would get the same content from that source.
 type sourceError struct{ expected, found string }
 
 func (e *sourceError) Error() string { return "expected " + e.expected + ", found " + e.found }
 
-// writeFault is a failure of the disk that holds the cache.
+// writeFault returns the error for a failure of the disk that holds the cache.
 func writeFault(dir string, err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -45,7 +45,7 @@ func writeFault(dir string, err error) error {
 		Hint("make it writable and run the command again: chmod u+rwx %s", shellescape.Quote(dir))
 }
 
-// isLocal reports whether the failure is of this machine, so that no other source would help.
+// isLocal reports whether this machine failed rather than a source, so that another source would not help.
 func isLocal(err error) bool {
 	var f *fault.Error
 	return errors.As(err, &f)

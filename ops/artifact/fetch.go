@@ -17,22 +17,22 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// tries is how often one source is asked before its failure counts. A transfer that got at least a step further than
-// any before it does not count as a try.
+// tries is the number of tries with one source. The count starts again after a transfer that got at least step bytes
+// further than all before it.
 const tries = 4
 
-// Fetch downloads every artifact that is missing or corrupt, several at once, mirrors first. It returns when all are in
-// the cache or one cannot be downloaded. Partial downloads are kept and continued by the next Fetch, unless the content
-// was wrong or the disk is full. Progress, if not nil, is called from one goroutine at a time.
+// Fetch downloads every artifact that is missing or corrupt, several at once, mirrors first. It returns when all are
+// in the cache, or when one cannot be downloaded. Partial downloads are kept and continued by the next Fetch, unless
+// the content was wrong or the disk is full. Progress, if not nil, is called from one goroutine at a time.
 //
 // Plain http is as good as https here, since the digest decides what is accepted; but a redirect from https to plain
 // http is refused.
 //
-// Errors name the artifact, its sources, what was expected and what was found: integrity_failed for wrong content,
-// external_failed for sources and disks that do not work, interrupted when ctx ends.
+// Errors name the artifact: integrity_failed for wrong content, external_failed for sources and disks that do not work,
+// invalid_input for an unusable url or digest in the lock, interrupted when ctx ends.
 func (c *Cache) Fetch(ctx context.Context, artifacts []lock.Artifact, progress func(Progress)) error {
 	list := unique(artifacts)
-	// The largest first: they take the longest.
+	// Fetch the largest first, since they take longest.
 	slices.SortStableFunc(list, func(a, b lock.Artifact) int { return cmp.Compare(b.Size, a.Size) })
 	m := &meter{report: progress}
 	for _, a := range list {
@@ -92,9 +92,9 @@ func (c *Cache) get(ctx context.Context, o *object) error {
 	return nil
 }
 
-// alreadyHere reports whether the object is in the cache; it is verified in full. A corrupt one is moved aside, so that
-// it is downloaded again at once. One with the right digest and another size than wanted means that the size in the
-// lock is wrong.
+// alreadyHere reports whether the object is in the cache, and verifies it in full. A corrupt object is moved aside, so
+// that it is downloaded again at once. If the digest is right but the size is not, the size in the lock is wrong,
+// which is an error.
 func (c *Cache) alreadyHere(ctx context.Context, o *object) (bool, error) {
 	size := c.sizeOf(o.digest.String())
 	if size < 0 {
@@ -135,7 +135,7 @@ func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
 			p.remove() // frees the space, if the disk was full
 			return o.local(ctx, err)
 		case isMissing(err) && s != o.sources[len(o.sources)-1]:
-			continue // a mirror need not have everything
+			continue // a mirror may lack objects
 		}
 		last = err
 		failed = append(failed, fmt.Sprintf("%s: %s", s.shown(), scrub(err.Error())))
@@ -143,7 +143,7 @@ func (c *Cache) fill(ctx context.Context, p *partial, o *object) error {
 	return o.fault(strings.Join(failed, "; "), last)
 }
 
-// local returns the error of an object that failed because of this machine.
+// local returns the error for an object that could not be fetched because of this machine.
 func (o *object) local(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, o.name)
@@ -151,7 +151,7 @@ func (o *object) local(ctx context.Context, err error) error {
 	return fault.New(fault.CodeOf(err), "artifact %s: %w", o.name, err).Hint("%s", fault.HintOf(err))
 }
 
-// fault returns the error of an object that no source could deliver.
+// fault returns the error for an object that no source could deliver.
 func (o *object) fault(text string, last error) error {
 	if wrong, ok := errors.AsType[*sourceError](last); ok {
 		return fault.New(fault.IntegrityFailed, "artifact %s: %s", o.name, text).
@@ -160,7 +160,7 @@ func (o *object) fault(text string, last error) error {
 	}
 	hint := fmt.Sprintf("check the network and the url of %s in %s, then run the command again", o.name, lock.FileName)
 	if errors.Is(last, syscall.ECONNREFUSED) && isLoopback(o.sources[len(o.sources)-1]) {
-		hint = "nothing serves it on this machine now: a lock that make box or make lab wrote is served only while they run; in the sources: make box"
+		hint = "the url is on this machine, and its server runs only while make box or make lab runs; to start it again, in the directory of the sources: make box"
 	}
 	return fault.New(fault.ExternalFailed, "artifact %s: %s (expected %s)", o.name, text, o.digest).
 		Hint("%s", hint).
@@ -178,7 +178,7 @@ func isLoopback(s source) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// from asks one source until it has delivered the content, or fails in a way that another try would not change.
+// from downloads the object from one source. It tries again after failures that another try may overcome.
 func (c *Cache) from(ctx context.Context, p *partial, o *object, s source) error {
 	var etag string // of the content in the partial file, if this source sent it
 	furthest := p.size

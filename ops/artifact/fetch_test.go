@@ -140,7 +140,7 @@ func TestParallel(t *testing.T) {
 			k := now.Add(1)
 			defer now.Add(-1)
 			most.Store(max(most.Load(), k))
-			if k == limit { // the limit is reached; give further ones time to come
+			if k == limit { // the limit is reached; wait for requests above it
 				time.AfterFunc(200*time.Millisecond, func() { once.Do(func() { close(gate) }) })
 			}
 			<-gate

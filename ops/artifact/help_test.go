@@ -40,7 +40,7 @@ func artifactOf(name, url string, data []byte) lock.Artifact {
 	return lock.Artifact{Name: name, URL: url, Size: int64(len(data)), Digest: sha256Of(data)}
 }
 
-// newCache opens a cache in a new directory. It does not wait between tries.
+// newCache opens a cache in a new directory. A fetch waits only milliseconds between tries.
 func newCache(t testing.TB, opts Options) *Cache {
 	t.Helper()
 	return cacheAt(t, t.TempDir(), opts)
@@ -64,8 +64,8 @@ func fetch(t testing.TB, c *Cache, artifacts ...lock.Artifact) {
 	}
 }
 
-// fails fetches one artifact and returns the error. The fetch must fail with that code, in one line with all those
-// words, the name of the artifact and a hint, and only the files named in left may remain in the cache.
+// fails fetches one artifact and returns the error. The error must have this code and a hint, and be one line with all
+// these words and the name of the artifact. Only the files named in left may remain in the cache.
 func fails(t *testing.T, c *Cache, a lock.Artifact, code fault.Code, words []string, left ...string) error {
 	t.Helper()
 	err := c.Fetch(t.Context(), []lock.Artifact{a}, nil)
@@ -120,7 +120,7 @@ func objectName(a lock.Artifact) string {
 func holds(t testing.TB, c *Cache, a lock.Artifact, want []byte) {
 	t.Helper()
 	if !c.Has(a) {
-		t.Errorf("%s is not here", a.Name)
+		t.Errorf("%s is not in the cache", a.Name)
 	}
 	path, err := c.Path(context.Background(), a.Digest)
 	if err != nil {
@@ -145,11 +145,12 @@ func serve(data []byte, etag string) http.HandlerFunc {
 	}
 }
 
-// cutting is like serve, but closes the connection after n bytes of the body.
-func cutting(data []byte, n int, then http.HandlerFunc) http.HandlerFunc {
+// cutting answers with data, but closes the connection after n bytes of the body. The handler rest answers requests for
+// a range.
+func cutting(data []byte, n int, rest http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") != "" {
-			then(w, r)
+			rest(w, r)
 			return
 		}
 		w.Header().Set("Content-Length", fmt.Sprint(len(data)))

@@ -46,8 +46,8 @@ func TestWrongLength(t *testing.T) {
 	}{
 		{"longer", serve(append(data, 'x'), ""), fault.IntegrityFailed, []string{"expected 5000 bytes, found 5001 bytes"}, false},
 		{"shorter", serve(data[:4999], ""), fault.IntegrityFailed, []string{"expected 5000 bytes, found 4999 bytes"}, false},
-		{"longer without saying", chunked(append(data, 'x')), fault.IntegrityFailed, []string{"expected 5000 bytes, found more"}, false},
-		{"shorter without saying", chunked(data[:4999]), fault.ExternalFailed, []string{"the transfer ended early: expected 5000 bytes, found 4999"}, true},
+		{"longer, no Content-Length", chunked(append(data, 'x')), fault.IntegrityFailed, []string{"expected 5000 bytes, found more"}, false},
+		{"shorter, no Content-Length", chunked(data[:4999]), fault.ExternalFailed, []string{"the transfer ended early: expected 5000 bytes, found 4999"}, true},
 		{"cut off", cutting(data, 3000, cutting(data, 3000, nil)), fault.ExternalFailed, nil, true},
 		{"empty", chunked(nil), fault.ExternalFailed, []string{"expected 5000 bytes, found 0"}, false},
 	} {
@@ -120,7 +120,7 @@ func TestResumeThatCannotContinue(t *testing.T) {
 				return
 			}
 		}),
-		"no range told": cut(func(w http.ResponseWriter, r *http.Request) {
+		"no range in the answer": cut(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusPartialContent)
 			w.Write(data[1<<20:])
 		}),
@@ -128,7 +128,7 @@ func TestResumeThatCannotContinue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int32
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if n.Add(1) > 2 { // from the third request on the server is good
+				if n.Add(1) > 2 { // the server works from the third request on
 					serve(data, "")(w, r)
 					return
 				}
@@ -161,7 +161,7 @@ func TestLeftovers(t *testing.T) {
 		"right half":     data[:1<<20],
 		"all":            data,
 		"zeroes":         make([]byte, 1<<20),
-		"all but wrong":  content(2, len(data)),
+		"wrong content":  content(2, len(data)),
 		"too long":       append(content(3, 10), data...),
 		"one bit is off": append([]byte{data[0] ^ 1}, data[1:1<<20]...),
 	} {
@@ -213,7 +213,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestServerErrorThatPasses(t *testing.T) {
+func TestRetryAfterAServerError(t *testing.T) {
 	data := content(1, 1000)
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -230,7 +230,7 @@ func TestServerErrorThatPasses(t *testing.T) {
 	holds(t, c, a, data)
 }
 
-// A connection that breaks again and again delivers the object, as long as each try brings some bytes.
+// A connection that breaks again and again delivers the object, as long as each try brings at least step bytes.
 func TestManyCutsWithProgress(t *testing.T) {
 	data := content(1, 10*step)
 	var asked atomic.Int32
@@ -315,7 +315,7 @@ func TestRedirects(t *testing.T) {
 	to := func(url string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, url, http.StatusFound) }
 	}
-	opts := Options{Client: safe.Client()} // trusts both TLS servers: they share a certificate
+	opts := Options{Client: safe.Client()} // trusts all TLS servers of httptest: they share a certificate
 
 	down := httptest.NewTLSServer(to(plain.URL + "/x?sig=secret"))
 	defer down.Close()
@@ -323,13 +323,13 @@ func TestRedirects(t *testing.T) {
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the query is in %v", err)
 	}
-	// A redirect through http to https is refused too.
+	// The second of two redirects is refused too: https to https, then to plain http.
 	middle := httptest.NewTLSServer(to(down.URL))
 	defer middle.Close()
 	fails(t, newCache(t, opts), artifactOf("thing", middle.URL, data), fault.ExternalFailed, []string{middle.URL, "plain http"})
 
 	for name, from := range map[string]*httptest.Server{
-		"up": httptest.NewServer(to(safe.URL)), "level": httptest.NewServer(to(plain.URL)), "level, https": httptest.NewTLSServer(to(safe.URL)),
+		"http to https": httptest.NewServer(to(safe.URL)), "http to http": httptest.NewServer(to(plain.URL)), "https to https": httptest.NewTLSServer(to(safe.URL)),
 	} {
 		c := newCache(t, opts)
 		a := artifactOf(name, from.URL, data)

@@ -21,7 +21,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// maxManifest is the largest manifest in bytes: the limit of registries.
+// maxManifest is the size of the largest manifest that is accepted, in bytes.
 const maxManifest = 4 << 20
 
 // Blob is a part of an OCI image: its config or a layer.
@@ -30,8 +30,8 @@ type Blob struct {
 	Size   int64
 }
 
-// Image lists the config and the layers of a cached image, each once, the config first. The manifest is verified; the
-// blobs exist, and are verified when they are read. If the manifest or a blob is missing, the error is not_found.
+// Image lists the config and the layers of a cached image, each once, the config first. It verifies the manifest, but
+// only compares the sizes of the blobs. If the manifest or a blob is missing, the error is not_found.
 func (c *Cache) Image(manifestDigest string) ([]Blob, error) {
 	blobs, _, err := c.manifest(context.Background(), manifestDigest)
 	if err != nil {
@@ -75,14 +75,14 @@ func parseManifest(data []byte) ([]Blob, error) {
 		return nil, fmt.Errorf("it cannot be read: %w", err)
 	}
 	if m.MediaType.IsIndex() || len(m.Layers) == 0 || m.Config.Digest.Hex == "" {
-		return nil, errors.New("it is not that of an image, but of an index of several or of something else")
+		return nil, errors.New("it is not an image manifest, but an index of several images or something else")
 	}
 	var blobs []Blob
 	seen := map[string]bool{}
 	for _, part := range append([]v1.Descriptor{m.Config}, m.Layers...) {
 		digest := part.Digest.String()
 		if d, err := lock.ParseDigest(digest); err != nil || d.Algo != "sha256" || part.Size < 1 {
-			return nil, fmt.Errorf("it names a blob %q of %d bytes", digest, part.Size)
+			return nil, fmt.Errorf("its blob %q (%d bytes) has an invalid digest or size", digest, part.Size)
 		}
 		if !seen[digest] {
 			seen[digest] = true

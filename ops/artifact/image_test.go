@@ -25,7 +25,8 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// hub is a real registry on loopback; front, if set, answers instead of it where it returns true.
+// hub is a real registry on loopback. front, if set, gets each request first; the registry answers those for which
+// front returns false.
 type hub struct {
 	*httptest.Server
 	front atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
@@ -307,12 +308,13 @@ func TestIndexIsNoImage(t *testing.T) {
 	}
 	a := lock.Artifact{Name: "executor", URL: "oci://" + ref.String(), Digest: digest.String(), Size: 5000}
 	err = newCache(t, Options{}).Fetch(t.Context(), []lock.Artifact{a}, nil)
-	if fault.CodeOf(err) != fault.IntegrityFailed || !strings.Contains(err.Error(), "of an index of several") || !strings.Contains(fault.HintOf(err), "arch") {
+	if fault.CodeOf(err) != fault.IntegrityFailed || !strings.Contains(err.Error(), "an index of several") || !strings.Contains(fault.HintOf(err), "arch") {
 		t.Errorf("got %v, hint %q", err, fault.HintOf(err))
 	}
 }
 
-// Registries redirect blobs to another host, require a token also for anonymous access, and cut connections.
+// An image is fetched from a registry that requires a token and redirects blobs to another host, which cuts
+// connections. The token is not sent to the other host.
 func TestRegistryWithTokensAndRedirects(t *testing.T) {
 	h := newHub(t)
 	img := randomImage(t)

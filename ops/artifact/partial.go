@@ -16,13 +16,13 @@ import (
 	"hermes-box/ops/store"
 )
 
-// partial is the unfinished file of one object. The file itself carries the lock, so that no lock files pile up;
-// after waiting for the lock, the name may mean another file, and that is checked.
+// partial is the unfinished file of one object. The lock is on the file itself, so that no lock files are left behind.
+// Another process may rename or remove the file before this one gets the lock, so lockPartial then checks its name.
 type partial struct {
 	cache  *Cache
 	digest lock.Digest
 	file   *os.File
-	hash   hash.Hash // of the first size bytes, which are the file
+	hash   hash.Hash // of the file, which has size bytes
 	size   int64
 	mixed  bool // the content came in more than one transfer
 }
@@ -30,9 +30,9 @@ type partial struct {
 // lockWait is the time between two tries to lock.
 const lockWait = 50 * time.Millisecond
 
-// lockPartial waits for the lock of an object's partial file. It returns nil if the object is in the cache by then,
-// unless even is set.
-func (c *Cache) lockPartial(ctx context.Context, d lock.Digest, even bool) (*partial, error) {
+// lockPartial waits for the lock of an object's partial file and returns the file. If the object is in the cache by
+// then, it returns nil, unless evenCached is set.
+func (c *Cache) lockPartial(ctx context.Context, d lock.Digest, evenCached bool) (*partial, error) {
 	for ctx.Err() == nil {
 		f, err := os.OpenFile(c.partialPath(d), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
 		if err != nil {
@@ -41,12 +41,12 @@ func (c *Cache) lockPartial(ctx context.Context, d lock.Digest, even bool) (*par
 		p := &partial{cache: c, digest: d, file: f, hash: d.New()}
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 		case err == nil && p.named():
-			if _, err := os.Lstat(c.path(d)); err != nil || even {
+			if _, err := os.Lstat(c.path(d)); err != nil || evenCached {
 				return p, nil
 			}
 			p.release()
 			return nil, nil
-		case err == nil: // published or removed by whoever held it
+		case err == nil: // its last holder has published or removed it
 			f.Close()
 			continue
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
@@ -66,7 +66,7 @@ func (c *Cache) partialPath(d lock.Digest) string {
 	return filepath.Join(c.dir, "partial", d.Algo+"-"+d.Hex)
 }
 
-// named reports whether the name still means the file that is locked.
+// named reports whether the file still has its name.
 func (p *partial) named() bool {
 	ours, err := p.file.Stat()
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *partial) resume(ctx context.Context) error {
 	return nil
 }
 
-// reset starts over.
+// reset empties the file and the hash.
 func (p *partial) reset() error {
 	if p.size == 0 {
 		return nil
@@ -113,7 +113,7 @@ func (p *partial) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// publish renames the verified file to its final name. Content and name are durable when it returns.
+// publish renames the verified file to its final name. The file and its name are durable when it returns.
 func (p *partial) publish() error {
 	c, final := p.cache, p.cache.path(p.digest)
 	if err := p.file.Sync(); err != nil {
@@ -122,7 +122,7 @@ func (p *partial) publish() error {
 	if err := os.Rename(c.partialPath(p.digest), final); err != nil {
 		return writeFault(c.dir, err)
 	}
-	_ = p.file.Chmod(0o444) // only against mistakes; before the rename it would keep a crashed run from being continued
+	_ = p.file.Chmod(0o444) // after the rename, since a read-only partial file could not be continued
 	if err := store.SyncDir(filepath.Dir(final)); err != nil {
 		return writeFault(c.dir, err)
 	}

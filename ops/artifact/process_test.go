@@ -17,7 +17,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// job tells another process what to fetch.
+// job describes what another process fetches.
 type job struct {
 	Dir       string
 	Artifacts []lock.Artifact

@@ -2,8 +2,8 @@ package artifact
 
 import "sync"
 
-// Progress says how far one artifact is, and all of them together, in bytes. Done decreases when a transfer starts
-// over.
+// Progress is the progress of one artifact, and of all of them together, in bytes. Done decreases when a transfer
+// starts over.
 type Progress struct {
 	Name     string
 	Done     int64
@@ -22,21 +22,21 @@ type meter struct {
 
 // counter counts the bytes of one artifact.
 type counter struct {
-	meter *meter
-	name  string
-	done  int64
-	total int64
-	told  int64
+	meter    *meter
+	name     string
+	done     int64
+	total    int64
+	reported int64 // bytes in the last report; -1: none yet
 }
 
-// step is how many bytes pass between two reports.
+// step is the number of bytes between two reports.
 const step = 1 << 20
 
 func (m *meter) counter(name string, total int64) *counter {
-	return &counter{meter: m, name: name, total: total, told: -1}
+	return &counter{meter: m, name: name, total: total, reported: -1}
 }
 
-// add counts n more bytes, or fewer where n is negative.
+// add adds n bytes, which may be negative.
 func (c *counter) add(n int64) {
 	m := c.meter
 	m.mu.Lock()
@@ -46,8 +46,8 @@ func (c *counter) add(n int64) {
 	if m.report == nil {
 		return
 	}
-	if moved := c.done - c.told; c.told < 0 || moved >= step || moved <= -step || (c.done == c.total && moved != 0) {
-		c.told = c.done
+	if moved := c.done - c.reported; c.reported < 0 || moved >= step || moved <= -step || (c.done == c.total && moved != 0) {
+		c.reported = c.done
 		m.report(Progress{c.name, c.done, c.total, m.done, m.total})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// source is a place that may have an object.
+// source is a place from which an object may be read.
 type source interface {
 	// open asks for the content from offset on. etag, if not empty, is the tag of the content that the first offset
 	// bytes came from.
@@ -28,7 +28,7 @@ type source interface {
 // body is the answer of a source.
 type body struct {
 	io.ReadCloser
-	start int64  // the offset it begins at
+	start int64  // the offset it begins at; -1 if it cannot be used
 	size  int64  // of the whole object; -1 if the source does not say
 	etag  string // strong tag, if any
 }
@@ -46,7 +46,7 @@ func (c *Cache) sourceOf(a lock.Artifact) (source, error) {
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		return &httpSource{url: u, client: c.client}, nil
 	}
-	return nil, fault.New(fault.InvalidInput, "artifact %s: %s: accepted are http, https, file and oci", a.Name, shown(u)).
+	return nil, fault.New(fault.InvalidInput, "artifact %s: %s is not a URL with http, https, file or oci", a.Name, shown(u)).
 		Hint("correct the url of %s in %s", a.Name, lock.FileName)
 }
 
@@ -107,7 +107,7 @@ func (s *httpSource) open(ctx context.Context, offset int64, etag string) (*body
 	if err != nil {
 		return nil, err
 	}
-	// The digest is that of the bytes as they are stored.
+	// Compressed bytes would have another digest.
 	req.Header.Set("Accept-Encoding", "identity")
 	if s.accept != "" {
 		req.Header.Set("Accept", s.accept)
@@ -154,7 +154,8 @@ func (s *httpSource) open(ctx context.Context, offset int64, etag string) (*body
 	return nil, statusError(resp.StatusCode)
 }
 
-// newClient returns base with our rule for redirects. Without a base it uses the proxies of the environment.
+// newClient returns a copy of base that refuses redirects from https to plain http. If base is nil, the client uses the
+// proxies of the environment.
 func newClient(base *http.Client) *http.Client {
 	var client http.Client
 	if base != nil {

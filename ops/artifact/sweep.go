@@ -26,9 +26,9 @@ func Size(dir string) (bytes int64) {
 // unfinished matches the names of partial files and of corrupt objects; see partialPath and aside.
 var unfinished = regexp.MustCompile(`^(sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128})(\.corrupt)?$`)
 
-// Sweep removes unfinished downloads, and corrupt objects that were moved aside, that were last written longer than age
-// ago: their lock may be gone, and then no Fetch continues them. Files that a process has locked stay, and so do files
-// with other names. A missing cache is no error.
+// Sweep removes unfinished downloads and moved-aside corrupt objects that were last written longer than age ago.
+// Without Sweep they could stay forever, for example if the lock no longer names them. Files that a process has locked
+// stay, and so do files with other names. A missing cache is no error.
 func Sweep(dir string, age time.Duration) error {
 	partial := filepath.Join(dir, "partial")
 	entries, err := os.ReadDir(partial)

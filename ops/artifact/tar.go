@@ -11,9 +11,9 @@ import (
 )
 
 // WriteTar streams objects as a tar of regular files named "sha256/<hex>" and "sha512/<hex>", in the order given and
-// each once, as the guest's receive verb expects. Progress, if not nil, is called with bytes of content.
+// each once, as the guest's receive verb expects. progress, if not nil, is called with the bytes of content.
 //
-// Objects are verified as they are sent. The last piece of one is held back until its digest is known to be right, so a
+// Objects are verified as they are sent. The last part of an object is sent only after its digest was verified. So a
 // corrupt object ends the stream and never arrives complete; it is moved aside and reported as integrity_failed.
 func (c *Cache) WriteTar(ctx context.Context, w io.Writer, digests []string, progress func(done, total int64)) error {
 	var list []lock.Digest
@@ -35,7 +35,7 @@ func (c *Cache) WriteTar(ctx context.Context, w io.Writer, digests []string, pro
 			total += info.Size()
 		}
 	}
-	tell := func(n int) {
+	count := func(n int) {
 		done += int64(n)
 		if progress != nil {
 			progress(done, total)
@@ -44,7 +44,7 @@ func (c *Cache) WriteTar(ctx context.Context, w io.Writer, digests []string, pro
 	t := tar.NewWriter(w)
 	buffers := [2][]byte{make([]byte, bufferSize), make([]byte, bufferSize)}
 	for _, d := range list {
-		if err := c.writeObject(ctx, t, d, buffers, tell); err != nil {
+		if err := c.writeObject(ctx, t, d, buffers, count); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (c *Cache) WriteTar(ctx context.Context, w io.Writer, digests []string, pro
 	return nil
 }
 
-func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, buffers [2][]byte, tell func(int)) error {
+func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, buffers [2][]byte, count func(int)) error {
 	_, f, err := c.open(d.String())
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, b
 		if _, err := t.Write(b); err != nil {
 			return sendFault(ctx, err)
 		}
-		tell(len(b))
+		count(len(b))
 		return nil
 	}
 	h := d.New()
@@ -102,7 +102,7 @@ func (c *Cache) writeObject(ctx context.Context, t *tar.Writer, d lock.Digest, b
 	return send(held)
 }
 
-// sendFault returns the error of the receiver of the stream.
+// sendFault returns the error for a failed write to the stream.
 func sendFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, "upload")

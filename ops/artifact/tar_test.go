@@ -39,7 +39,7 @@ func untar(r io.Reader) (map[string][]byte, []string, error) {
 	}
 }
 
-// filled returns a cache with three objects: of one byte, of one buffer, and longer. One has a sha512 digest.
+// filled returns a cache with three objects: of one byte, of one buffer, and of more than two. One has a sha512 digest.
 func filled(t testing.TB) (*Cache, []lock.Artifact, map[string][]byte) {
 	t.Helper()
 	c := newCache(t, Options{})
@@ -102,7 +102,7 @@ func TestWriteTarOfNothing(t *testing.T) {
 	}
 }
 
-// A damaged object never arrives complete, wherever the damage is. The objects before it do.
+// A damaged object never arrives complete, wherever the damage is. The objects before it arrive complete.
 func TestWriteTarOfACorruptObject(t *testing.T) {
 	for i := range 3 {
 		for _, where := range []string{"first", "last", "shorter"} {
@@ -126,7 +126,7 @@ func TestWriteTarOfACorruptObject(t *testing.T) {
 				t.Errorf("object %d, %s: %v", i, where, err)
 			}
 			whole, _, err := untar(&b)
-			if err == nil && a.Size > bufferSize { // of a small one not even the header is sent
+			if err == nil && a.Size > bufferSize { // for a small object not even the header is sent
 				t.Errorf("object %d, %s: the stream ended without an error", i, where)
 			}
 			if _, arrived := whole[objectName(a)]; arrived {
@@ -140,7 +140,7 @@ func TestWriteTarOfACorruptObject(t *testing.T) {
 			}
 			fetch(t, c, a)
 			if err := c.WriteTar(t.Context(), io.Discard, digests, nil); err != nil {
-				t.Errorf("object %d, %s: anew: %v", i, where, err)
+				t.Errorf("object %d, %s: after the object was fetched again: %v", i, where, err)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func TestWriteTarFailures(t *testing.T) {
 	if fault.CodeOf(err) != fault.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// The receiver's own error is returned as it is.
+	// WriteTar wraps an error of the receiver, and isLocal does not blame this machine for it.
 	r, w := io.Pipe()
 	broken := errors.New("guest went away")
 	r.CloseWithError(broken)

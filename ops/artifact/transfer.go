@@ -14,7 +14,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// transfer appends one answer of a source, and verifies the object once it is complete.
+// transfer appends one answer of a source to the partial file, and verifies the object once it is complete.
 func (c *Cache) transfer(ctx context.Context, p *partial, o *object, s source, etag *string) error {
 	if o.size < 0 || p.size > o.size {
 		if err := o.reset(p); err != nil {
@@ -34,19 +34,19 @@ func (c *Cache) transfer(ctx context.Context, p *partial, o *object, s source, e
 	if err := o.reset(p); err != nil {
 		return err
 	}
-	if mixed { // the pieces do not belong together; this source alone may still be right
+	if mixed { // the parts may be of different contents; start over with this source alone
 		return errMoved
 	}
 	return &sourceError{o.digest.String(), found.String()}
 }
 
-// reset starts over, in the file and in the count.
+// reset empties the partial file and takes its bytes off the count.
 func (o *object) reset(p *partial) error {
 	o.count.add(-p.size)
 	return p.reset()
 }
 
-// receive appends one answer. If it ends early, what was received is kept.
+// receive appends one answer to the partial file. If the answer ends early, its bytes are kept.
 func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, etag *string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,7 +85,7 @@ func (c *Cache) receive(ctx context.Context, p *partial, o *object, s source, et
 	}
 	*etag, p.mixed = b.etag, p.size > 0
 
-	buf := make([]byte, min(bufferSize, limit-p.size+1)) // one byte more detects a body that is too long
+	buf := make([]byte, min(bufferSize, limit-p.size+1)) // one byte more, to detect a body that is too long
 	for {
 		n, err := readOnly{ctx, b}.Read(buf)
 		if n > 0 {
@@ -126,7 +126,7 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || ok && (status == http.StatusNotFound || status == http.StatusForbidden || status == http.StatusGone)
 }
 
-// again reports whether another try with the same source may help.
+// again reports whether another try with the same source may succeed.
 func again(err error) bool {
 	if status, ok := errors.AsType[statusError](err); ok {
 		return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests

@@ -10,10 +10,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"al.essio.dev/pkg/shellescape"
 
 	"hermes-box/ops/fault"
+	"hermes-box/ops/schedule"
 	"hermes-box/ops/store"
 	"hermes-box/ops/strictyaml"
 )
@@ -27,7 +29,7 @@ const FileName = "hermes-box.yaml"
 // EnvPath is the environment variable with the path of a config file.
 const EnvPath = "HERMES_BOX_CONFIG"
 
-// Config is one hermes-box.yaml, decoded, checked and with its defaults filled in.
+// Config is a hermes-box.yaml, decoded, checked and with defaults for missing keys.
 type Config struct {
 	Name   string // of the box; see ValidName
 	VM     VM
@@ -46,19 +48,22 @@ type VM struct {
 	DataDisk int64
 }
 
-// Ports are loopback ports, 1024 to 65535, the same on the host and in the guest, and never equal.
+// Ports are loopback ports, 1024 to 65535, the same on the host and in the guest. Executor always differs from
+// Dashboard.
 type Ports struct {
 	Executor  int
 	Dashboard int
 }
 
-// Backup says how many backups are kept, at least 1.
+// Backup says how many backups are kept, at least 1, and how often a timer makes one: one of schedule.Periods, or 0 for
+// no timer.
 type Backup struct {
-	Keep int
+	Keep  int
+	Every time.Duration
 }
 
-// Locate finds the config file: flag if it is not empty, else HERMES_BOX_CONFIG, else ./hermes-box.yaml. If there is
-// none, the error is invalid_input, with a hint that makes one.
+// Locate finds the config file: flag or, if it is empty, HERMES_BOX_CONFIG or, if that is not set, ./hermes-box.yaml.
+// If there is no such file, the error is invalid_input, with a hint.
 func Locate(flag string) (string, error) {
 	path, from := flag, "--config"
 	if path == "" {
@@ -71,7 +76,7 @@ func Locate(flag string) (string, error) {
 	switch {
 	case err != nil:
 		f := fault.New(fault.InvalidInput, "no config file %s (from %s): %w", path, from, reason(err))
-		if home := os.Getenv("HOME"); strings.HasPrefix(path, "~/") && home != "" { // in quotes, so that no shell has replaced it
+		if home := os.Getenv("HOME"); strings.HasPrefix(path, "~/") && home != "" { // quoted: no shell expanded it
 			return "", f.Hint("name it in full: %s", shellescape.Quote(filepath.Join(home, path[2:])))
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +100,7 @@ func howToMake(path string) string {
 	return "printf 'schema: 1\\nname: main\\n' > " + shellescape.Quote(path)
 }
 
-// inspect is the hint for a path that is not a file.
+// inspect returns the hint for a path that is not a file.
 func inspect(path string) string {
 	return "put a config file in its place: ls -ld " + shellescape.Quote(path)
 }
@@ -108,7 +113,7 @@ func reason(err error) error {
 	return err
 }
 
-// limit is the largest config that is read, in bytes: far more than one needs.
+// limit is the largest config that is read, in bytes. A config needs far less.
 const limit = 64 << 10
 
 // Load reads and checks a config file. Problems in it are a *strictyaml.Error that names each place.
@@ -132,7 +137,7 @@ func Load(path string) (*Config, error) {
 		}
 		return nil, f
 	}
-	// A box belongs to a directory, so two paths to the same directory must not be two owners.
+	// A box belongs to a directory. Resolve links, so that two paths to the same directory count as one.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
 	if err != nil {
 		return nil, fault.New(fault.InvalidInput, "config %s: %w", path, err)
@@ -145,16 +150,16 @@ func Load(path string) (*Config, error) {
 	return c, nil
 }
 
-// validName is narrower than Lima's rule for names, so that Lima takes what passes here.
+// validName is stricter than Lima's rule for names, so that Lima accepts every name that it matches.
 var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// nameForm is what ValidName accepts, in words.
-const nameForm = "a to z, then a to z, 0 to 9 and single dashes between them, at most 32 in all, such as main"
+// nameForm describes the names that ValidName accepts.
+const nameForm = "at most 32 letters a to z, digits and single dashes between them, starting with a letter, such as main"
 
 // ValidName reports whether a box can have this name.
 func ValidName(name string) bool { return len(name) <= 32 && validName.MatchString(name) }
 
-// Parse checks the text of a config; errors call the file name. Path and Dir stay empty.
+// Parse checks the text of a config. Errors refer to the file as name. Path and Dir stay empty.
 func Parse(name string, data []byte) (*Config, error) {
 	c := defaults()
 	err := strictyaml.Decode(name, data, func(m *strictyaml.Map) {
@@ -170,6 +175,10 @@ func Parse(name string, data []byte) (*Config, error) {
 			m.Map("backup", func(m *strictyaml.Map) {
 				if m.Has("keep") {
 					c.Backup.Keep = int(m.Int("keep", 1, 1000))
+				}
+				if m.Has("every") {
+					names := strings.Join(schedule.PeriodNames(), ", ")
+					c.Backup.Every = schedule.Periods[m.String("every", "one of "+names, func(s string) bool { return schedule.Periods[s] > 0 })]
 				}
 			})
 		}

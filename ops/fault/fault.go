@@ -1,6 +1,6 @@
-// Package fault has the errors that people read: a message in lower case that names the thing, and a hint that can be
-// typed. Other errors can have both by methods Code and Recovery of their own; packages that must not import this one
-// (limactl) do that.
+// Package fault has the errors that people read: a code, a message in lower case that names the thing, and a hint that
+// can be typed. An error of another package can have a code and a hint too, if it has the methods Code and Recovery.
+// Package limactl, which must not import this one, has such errors.
 package fault
 
 import (
@@ -24,7 +24,7 @@ const (
 	Interrupted     Code = "interrupted"
 )
 
-// Error is a failure with a code and a hint.
+// Error is an error with a code and a hint.
 type Error struct {
 	code    Code
 	message string
@@ -39,8 +39,8 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{code: code, message: err.Error(), err: errors.Unwrap(err)}
 }
 
-// Hint sets what to do now, if possible as a command. Write commands of this program without flags that choose the box,
-// as "hermes-box start": what prints them adds those.
+// Hint sets what to do now, if possible as a command. Write commands of this program without flags that choose the
+// box, as "hermes-box start": the code that prints them adds the flags.
 func (e *Error) Hint(format string, args ...any) *Error {
 	e.hint = fmt.Sprintf(format, args...)
 	return e

@@ -10,11 +10,11 @@ import (
 func TestHintAndDetailsAreFoundBelow(t *testing.T) {
 	inner := New(Busy, "inner").Hint("wait").Detail("pid", 1)
 	for name, err := range map[string]error{
-		"itself":            inner,
-		"wrapped":           fmt.Errorf("outer: %w", inner),
-		"by one without":    New(ExternalFailed, "outer: %w", inner),
-		"joined, second":    errors.Join(io.EOF, inner),
-		"two verbs, second": fmt.Errorf("%w; %w", io.EOF, inner),
+		"itself":                             inner,
+		"wrapped":                            fmt.Errorf("outer: %w", inner),
+		"wrapped by an error without a hint": New(ExternalFailed, "outer: %w", inner),
+		"second of two joined errors":        errors.Join(io.EOF, inner),
+		"second of two %w":                   fmt.Errorf("%w; %w", io.EOF, inner),
 	} {
 		if HintOf(err) != "wait" || DetailsOf(err)["pid"] != 1 {
 			t.Errorf("%s: hint %q, details %v", name, HintOf(err), DetailsOf(err))

@@ -9,8 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Canonical returns the canonical text of a lock: keys in the order of the types, components in Order, indented by two
-// spaces. Parse(l.Canonical()) is l again, and its Canonical text is the same.
+// Canonical returns the canonical text of a lock: keys in the order of the struct fields, components in Order, indented
+// by two spaces. Parsing the text gives a lock that equals l.
 func (l *Lock) Canonical() []byte {
 	components := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range Order {

@@ -51,7 +51,8 @@ func (d Digest) String() string {
 	return d.Algo + ":" + d.Hex
 }
 
-// Path is the name of an object with this digest in a cache, on a mirror and in the helper's tar: "sha256/<hex>".
+// Path returns the name of an object with this digest in a cache, on a mirror and in the tar for the helper:
+// "sha256/<hex>".
 func (d Digest) Path() string { return d.Algo + "/" + d.Hex }
 
 // New returns a new hash of the digest's algorithm.

@@ -11,8 +11,8 @@ type Drift struct {
 	Components []Change // in Order: applied by an update
 }
 
-// Change is one difference. From is empty for something new, To for something removed. If both are the same version,
-// Reason says what else differs.
+// Change is one difference. From is empty for something new, To for something removed. Reason says what differs, since
+// From and To may be the same version.
 type Change struct {
 	Name   string // "lima", "image", "package libatomic1", "claude"
 	From   string
@@ -24,7 +24,7 @@ type Change struct {
 func (d Drift) Any() bool { return len(d.Platform)+len(d.Components) > 0 }
 
 // Compare compares the desired lock with the applied one, which is nil if nothing is applied yet. Urls and sources are
-// not compared: digests identify.
+// not compared, since digests identify the artifacts.
 func Compare(applied, desired *Lock) Drift {
 	if applied == nil {
 		applied = &Lock{}
@@ -114,7 +114,7 @@ func compareComponents(applied, desired *Lock) []Change {
 	return changes
 }
 
-// why says in a few words how two components differ.
+// why describes in a few words how two components differ.
 func why(a, d *Component) string {
 	if a.Version != d.Version {
 		return "version"

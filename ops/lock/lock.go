@@ -1,24 +1,24 @@
-// Package lock reads hermes-box.lock: the reviewed, immutable list of everything that is ever installed
-// in a box. It is input only; no runtime command writes it.
+// Package lock reads hermes-box.lock: the reviewed list of everything that hermes-box installs in a box. No command
+// changes it; restore writes it if there is none.
 //
-// Artifacts are identified by their digest. A url only says where to look first, so two locks that differ only in urls
+// Artifacts are identified by their digest. A url only says where to look, so two locks that differ only in urls
 // describe the same software.
 package lock
 
 // Schema is the only lock schema this program reads.
 const Schema = 1
 
-// Lock is one hermes-box.lock, decoded and validated.
+// Lock is a hermes-box.lock, decoded and validated.
 type Lock struct {
 	Schema     int                   `yaml:"schema"`
 	Lima       Lima                  `yaml:"lima"`
 	Arch       string                `yaml:"arch"` // of the guest: amd64 or arm64
 	Image      Image                 `yaml:"image"`
 	Packages   []Package             `yaml:"packages,omitempty"`
-	Components map[string]*Component `yaml:"components"` // exactly the names in Components
+	Components map[string]*Component `yaml:"components"` // exactly the names in Order
 }
 
-// Lima pins the version of Lima the lock was qualified with.
+// Lima pins the version of Lima that the lock was tested with. No other version is accepted.
 type Lima struct {
 	Version string `yaml:"version"`
 }

@@ -56,7 +56,8 @@ func TestCanonicalOfHostileText(t *testing.T) {
 	}
 }
 
-func TestLeast(t *testing.T) {
+// A lock needs neither a kernel nor packages, and Hermes needs no Python artifact.
+func TestOptionalKeys(t *testing.T) {
 	text := cut(sampleText, "  kernel:\n", "packages:\n")
 	text = cut(text, "packages:\n", "components:\n")
 	text = strings.Replace(text, "      artifact: cpython.tar.gz\n", "", 1)
@@ -101,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		{"no host", "https://uv.example.org/", "https:///", `without a host; accepted: https://<host>/<path>`},
 		{"relative file", "file:///mirror/vmlinuz", "file:mirror/vmlinuz", `image.kernel.url: found "file:mirror/vmlinuz"; accepted: file:///<absolute path>`},
 		{"file elsewhere", "file:///mirror/vmlinuz", "file://host/mirror/vmlinuz", `accepted: file:///<absolute path>`},
-		{"file climbs", "file:///mirror/vmlinuz", "file:///mirror/../vmlinuz", `accepted: file:///<absolute path>`},
+		{"file with ..", "file:///mirror/vmlinuz", "file:///mirror/../vmlinuz", `accepted: file:///<absolute path>`},
 		{"image by tag", "url: oci://registry.example.org/executor@" + sha256Of("executor"), "url: oci://registry.example.org/executor:1.5.0", `accepted: oci://<registry>/<repository>@sha256:<64 hex>`},
 		{"image without registry", "url: oci://registry.example.org/executor@", "url: oci://executor@", `accepted: oci://<registry>/<repository>@sha256:<64 hex>`},
 		{"image with another digest", "url: oci://registry.example.org/executor@" + sha256Of("executor"), "url: oci://registry.example.org/executor@" + node, "url: found the digest " + node + "; accepted: the artifact's own, " + sha256Of("executor")},
@@ -117,7 +118,7 @@ func TestRefusals(t *testing.T) {
 		{"source of another kind", "pkg:generic/node@24.17.0", "pkg:cargo/node@24.17.0", "components.node.source: found the package type cargo; accepted: npm, pypi, oci, github or generic"},
 		{"tag of another version", "rust-v0.171.0", "rust-v0.172.0", `components.codex.source: found version "rust-v0.172.0"`},
 		{"image tag of another version", "&tag=1.5.0", "&tag=1.5.1", "components.executor.source: found version"},
-		{"python elsewhere", "    version: 24.17.0\n", "    version: 24.17.0\n    python: {version: \"3.13\"}\n", "components.node.python: found a python; accepted: python in hermes alone"},
+		{"python of another component", "    version: 24.17.0\n", "    version: 24.17.0\n    python: {version: \"3.13\"}\n", "components.node.python: found the key python; accepted: python only in hermes"},
 		{"python missing", "    python:\n      version: \"3.13\"\n      artifact: cpython.tar.gz\n", "", "components.hermes.python: found no such key"},
 		{"python as a number", `version: "3.13"`, "version: 3.13", `components.hermes.python.version: found the number 3.13; accepted: "3.13", in quotes`},
 		{"python two", `version: "3.13"`, `version: "2.7"`, `components.hermes.python.version: found "2.7"`},
@@ -228,7 +229,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Digests and identities are recorded on disk, so the way they are made must not change unnoticed.
+// Digests and identities are recorded on disk, so the way they are computed must not change by accident.
 func TestRecordedForms(t *testing.T) {
 	if got := sample(t).Digest(); got != sha256Of(sampleText) {
 		t.Errorf("digest %s", got)

@@ -25,14 +25,14 @@ func Load(path string) (*Lock, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.InvalidInput, "no lock file %s, so there is nothing reviewed to install", path).
-			Hint("copy a reviewed %s there; make box, in the sources, makes one for this machine", FileName)
+			Hint("copy a reviewed %s there; or, to make one for this machine, in the directory of the sources: make box", FileName)
 	case err != nil:
 		return nil, fault.New(fault.InvalidInput, "read lock: %w", err).Hint("look at it: ls -ld %s", shellescape.Quote(path))
 	}
 	return Parse(path, data)
 }
 
-// Parse checks the text of a lock; errors call the file name.
+// Parse checks the text of a lock. Errors refer to the file as name.
 func Parse(name string, data []byte) (*Lock, error) {
 	l := &Lock{}
 	if err := strictyaml.Decode(name, data, l.read); err != nil {
@@ -139,7 +139,7 @@ func (c *Component) read(m *strictyaml.Map, name string) {
 		c.Python = &Python{}
 		m.Map("python", func(m *strictyaml.Map) { c.Python.read(m, seen) })
 	case m.Has("python"):
-		m.Problem("python", "a python", "python in hermes alone")
+		m.Problem("python", "the key python", "python only in hermes")
 		c.Python = &Python{}
 		m.Map("python", func(m *strictyaml.Map) { c.Python.read(m, seen) })
 	}

@@ -22,7 +22,7 @@ func checkURL(a *Artifact) (found, accepted string) {
 		ref, err := name.NewDigest(strings.TrimPrefix(a.URL, ociPrefix), name.StrictValidation)
 		switch {
 		case err != nil:
-			return "no image by digest", "oci://<registry>/<repository>@sha256:<64 hex>"
+			return "a URL that does not name an image by its digest", "oci://<registry>/<repository>@sha256:<64 hex>"
 		case a.Digest != "" && ref.DigestStr() != a.Digest:
 			return "the digest " + ref.DigestStr(), "the artifact's own, " + a.Digest
 		}

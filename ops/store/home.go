@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"al.essio.dev/pkg/shellescape"
 	"golang.org/x/sys/unix"
 
 	"hermes-box/ops/fault"
@@ -22,7 +23,7 @@ import (
 type Home string
 
 // Open creates the directory if needed, and makes sure that it can be written and that nobody else can read it. A
-// directory that holds other things is refused.
+// directory that holds files but is not a state directory is refused.
 func Open(dir string) (Home, error) {
 	h := Home(dir)
 	if err := Check(dir); err != nil {
@@ -35,11 +36,17 @@ func Open(dir string) (Home, error) {
 		return "", unwritable(dir, err)
 	}
 	for _, sub := range subdirs {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+		err := os.MkdirAll(filepath.Join(dir, sub), 0o700)
+		away := Reachable(filepath.Join(dir, sub))
+		switch {
+		case err == nil || away != nil && sub == "backups": // boxes run without their backups
+		case away != nil:
+			return "", away
+		default:
 			return "", unwritable(dir, err)
 		}
 	}
-	// Always the same name, so that the file of a killed process is removed by the next.
+	// The name is always the same, so that the next process removes the file of a killed one.
 	probe := filepath.Join(dir, "locks", ".writable")
 	f, err := os.OpenFile(probe, os.O_CREATE|os.O_WRONLY|openFlags, 0o600)
 	if err != nil {
@@ -54,8 +61,9 @@ func Open(dir string) (Home, error) {
 
 var subdirs = []string{"boxes", "backups", "artifacts", "locks", "logs", "lima"}
 
-// OpenForced is Open for an operation that must work if nothing can be written: no space, no inodes, a read-only
-// directory, or a file in its place. It makes directories writable where it can and ignores errors.
+// OpenForced is Open for an operation that must work even if nothing can be written: without space or inodes, in a
+// read-only directory, or with a file in place of the directory. It makes directories writable if it can, and ignores
+// errors.
 func OpenForced(dir string) Home {
 	_ = os.Chmod(dir, 0o700)
 	for _, sub := range subdirs {
@@ -64,7 +72,7 @@ func OpenForced(dir string) Home {
 	return Home(dir)
 }
 
-// Check reports why Open could not use the directory, as far as that can be seen without creating anything.
+// Check returns the error that Open would return, if that can be found out without creating anything.
 func Check(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +96,7 @@ func Check(dir string) error {
 	if err != nil {
 		return unwritable(dir, err)
 	}
-	ours := len(entries) == 0
+	ours := len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "backups" // copied from another machine, for a restore
 	for _, e := range entries {
 		ours = ours || e.Name() == "boxes" || e.Name() == "lima" || e.Name() == "artifacts"
 	}
@@ -110,25 +118,34 @@ func unwritable(dir string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return e.Hint("make it writable, or set HERMES_BOX_HOME to another directory")
 	}
+	if noSpace(err) {
+		return e.Hint("free some space there and run the command again: df -h %s", shellescape.Quote(dir))
+	}
 	return e.Hint("set HERMES_BOX_HOME to a directory on another disk")
 }
 
-// Lima is the LIMA_HOME of all boxes.
+// noSpace reports whether the disk is full.
+func noSpace(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// Lima returns the LIMA_HOME of all boxes.
 func (h Home) Lima() string { return filepath.Join(string(h), "lima") }
 
-// Artifacts is the artifact cache.
+// Artifacts returns the directory of the artifact cache.
 func (h Home) Artifacts() string { return filepath.Join(string(h), "artifacts") }
 
-// Logs is the log directory of a box.
+// Logs returns the log directory of a box.
 func (h Home) Logs(box string) string { return filepath.Join(string(h), "logs", box) }
 
 func (h Home) record(box string) string  { return filepath.Join(string(h), "boxes", box+".json") }
 func (h Home) journal(box string) string { return filepath.Join(string(h), "boxes", box+".operation") }
 func (h Home) seen(box string) string    { return filepath.Join(string(h), "boxes", box+".seen") }
-func (h Home) lock(box string) string    { return filepath.Join(string(h), "locks", box+".lock") }
+func (h Home) scheduled(box string) string {
+	return filepath.Join(string(h), "boxes", box+".scheduled")
+}
+func (h Home) lock(box string) string { return filepath.Join(string(h), "locks", box+".lock") }
 
-// WriteFile replaces a file atomically: a reader, or a crash, sees the old content or the new. It writes a file beside,
-// syncs it, renames it and syncs the directory.
+// WriteFile replaces a file atomically: a reader sees the old content or the new, and a crash leaves one of them. It
+// writes another file in the same directory, syncs it, renames it and syncs the directory.
 func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
@@ -159,23 +176,23 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 	return SyncDir(dir)
 }
 
-// sweep removes the files that a killed WriteFile left beside this box's files. The box's lock is held, so no
-// other process writes them now, except the last status, which may be lost.
+// sweep removes the files that a killed WriteFile left beside this box's files. The caller holds the box's lock, so no
+// other process writes such files now. Only the last status is written without the lock, and it may be lost.
 func (h Home) sweep(box string) {
 	dir := filepath.Join(string(h), "boxes")
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		for _, path := range []string{h.record(box), h.journal(box), h.seen(box)} {
+		for _, path := range []string{h.record(box), h.journal(box), h.seen(box), h.scheduled(box)} {
 			number, ours := strings.CutPrefix(e.Name(), "."+filepath.Base(path)+"-")
 			if _, err := strconv.ParseUint(number, 10, 64); ours && err == nil && e.Type().IsRegular() {
-				_ = os.Remove(filepath.Join(dir, e.Name())) // one that stays does no harm
+				_ = os.Remove(filepath.Join(dir, e.Name())) // a leftover file does no harm
 			}
 		}
 	}
 }
 
-// ReadFile reads a regular file of at most limit bytes. Anything else is an error at once: a pipe may never have a
-// writer.
+// ReadFile reads a regular file of at most limit bytes; for a larger one, the error wraps ErrTooLarge. A file of
+// another kind is not read, since a pipe, for example, may never have a writer.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Open tries to write to the directory and leaves no file behind, neither with many at once nor after a killed one.
+// Open tries to write to the directory and leaves no file behind, even if several calls run at once or an earlier
+// process was killed.
 func TestOpenLeavesNothingOfItsProbe(t *testing.T) {
 	h := open(t)
 	locks := filepath.Join(string(h), "locks")

@@ -15,8 +15,8 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// OpLock is the lock for changing a box. The operating system releases it when the process ends; the content of the
-// file only names the holder.
+// OpLock is the lock that a process holds while it changes a box. The operating system releases it when the process
+// ends. The content of the file only names the holder.
 type OpLock struct {
 	f    *flock.Flock
 	path string // of the file that names the holder
@@ -29,8 +29,9 @@ type Holder struct {
 	Started time.Time `json:"started"`
 }
 
-// Lock locks a box for an operation, and waits only a moment. Temporary files of a killed process are removed. If
-// another process holds the lock, the error is busy and names its pid, operation and start.
+// Lock locks a box for an operation. It waits at most lockWait, and removes temporary files of a killed process. If the
+// disk is full, Lock still takes the lock, but the file does not name the holder. If another process holds the lock,
+// the error is busy and has its pid, operation and start.
 func (h Home) Lock(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if !lockable(path) {
@@ -40,7 +41,8 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := note(path, holder(operation)); err != nil {
+	// A full disk is not an error: the operations that free space, such as deleting a backup, need the lock too.
+	if err := note(path, holder(operation)); err != nil && !noSpace(err) {
 		l.Unlock()
 		return nil, unwritable(path, err)
 	}
@@ -48,9 +50,10 @@ func (h Home) Lock(box, operation string) (*OpLock, error) {
 	return l, nil
 }
 
-// LockForced is Lock for an operation that must work if nothing can be written. An existing lock file is locked without
-// naming the holder. If there is none and none can be created, or something else has its name, no other process can
-// hold the lock; then the state directory is locked, so that only one forced operation runs.
+// LockForced is Lock for an operation that must work if nothing can be written. It locks an existing lock file even if
+// it cannot write the holder into it. If there is no lock file and none can be created, or its path is not a regular
+// file, no other process can hold the lock. Then LockForced locks the state directory, so that only one forced
+// operation runs.
 func (h Home) LockForced(box, operation string) (*OpLock, error) {
 	path := h.lock(box)
 	if l, err := h.Lock(box, operation); err == nil || fault.CodeOf(err) == fault.Busy {
@@ -64,7 +67,7 @@ func (h Home) LockForced(box, operation string) (*OpLock, error) {
 	return take(box, path, string(h), os.O_RDONLY)
 }
 
-// take locks the file or directory at target; path is where its holder is noted.
+// take locks the file or directory at target. path is the file that names the holder.
 func take(box, path, target string, flags int) (*OpLock, error) {
 	f := flock.New(target, flock.SetPermissions(0o600), flock.SetFlag(flags|openFlags))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
@@ -84,16 +87,18 @@ func holder(operation string) []byte {
 	return me
 }
 
-// openFlags open nothing through a link, and do not wait for a pipe.
+// openFlags make open refuse links, and return at once for a named pipe instead of waiting for its other end.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
-// lockable reports whether path can be a lock file: a link could lead to a file that would be overwritten.
+// lockable reports whether path is a regular file or does not exist. A link could lead to another file, which would be
+// overwritten.
 func lockable(path string) bool {
 	info, err := os.Lstat(path)
 	return err != nil || info.Mode().IsRegular()
 }
 
-// note writes the holder into the lock file. It is not renamed, since the lock is on this very file.
+// note writes the holder into the lock file. It does not replace the file by renaming another one, since the lock is
+// on this file.
 func note(path string, who []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC|openFlags, 0)
 	if err != nil {
@@ -103,11 +108,12 @@ func note(path string, who []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// lockWait is longer than Holder holds the lock, so that a status never makes an operation fail.
+// lockWait is longer than the time for which Holder holds the lock, so that a status command never makes an operation
+// fail.
 const lockWait = 200 * time.Millisecond
 
-// Holder returns the process that is changing the box now; nil if there is none. It waits a moment for a process that
-// has locked and not written its name yet, and for the system to release the lock of a killed process.
+// Holder returns the process that is changing the box now; nil if there is none. It waits a moment if the holder has
+// not written its name yet, or if the system has not released the lock of a killed process yet.
 func (h Home) Holder(box string) *Holder {
 	path := h.lock(box)
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 40) {
@@ -158,12 +164,12 @@ func busy(box, path string) error {
 		by = fmt.Sprintf("pid %d (%s), started %s", who.PID, who.Command, who.Started.Local().Format(time.DateTime))
 	}
 	return fault.New(fault.Busy, "box %q is being changed by %s", box, by).
-		Hint("wait for it to end; hermes-box status shows the box meanwhile").
+		Hint("wait for it to end; to see the box meanwhile: hermes-box status").
 		Detail("pid", who.PID).Detail("command", who.Command).Detail("started", who.Started)
 }
 
-// Unlock releases the lock. The file stays: removing it would let two processes hold two locks.
+// Unlock releases the lock. The file stays: removing it would let two processes each hold a lock.
 func (l *OpLock) Unlock() error {
-	_ = note(l.path, nil) // or the next holder could be taken for this one
+	_ = note(l.path, nil) // otherwise Holder could return this process while the next one holds the lock
 	return l.f.Unlock()
 }

@@ -24,12 +24,12 @@ func dead(t *testing.T) int {
 	return c.Process.Pid
 }
 
-// Holder returns the operation that has the lock, also if it has not yet written its name into the lock, and never the
+// Holder returns the operation that has the lock, even if it has not yet written its name into the lock, and never the
 // previous holder.
 func TestHolderOfAnOperationThatBegins(t *testing.T) {
 	h := open(t)
 	for name, before := range map[string]string{
-		"no note yet": "", "the note of one that was killed": fmt.Sprintf(`{"pid":%d,"command":"stop","started":"2026-01-01T00:00:00Z"}`, dead(t)),
+		"the lock names nobody": "", "the lock names a killed process": fmt.Sprintf(`{"pid":%d,"command":"stop","started":"2026-01-01T00:00:00Z"}`, dead(t)),
 	} {
 		if err := os.WriteFile(h.lock("main"), []byte(before), 0o600); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestHolderOfAnOperationThatBegins(t *testing.T) {
 	}
 }
 
-// An operation that was killed is not reported as under way, even if the system has not released its lock yet.
+// A killed operation is not reported as under way, even if the system has not released its lock yet.
 func TestHolderThatWasKilled(t *testing.T) {
 	h := open(t)
 	if err := os.WriteFile(h.lock("main"), fmt.Appendf(nil, `{"pid":%d,"command":"stop","started":"2026-01-01T00:00:00Z"}`, dead(t)), 0o600); err != nil {
@@ -66,16 +66,16 @@ func TestHolderThatWasKilled(t *testing.T) {
 	}
 }
 
-// A forced operation gets the lock even if nothing can be written or something else has the lock's name. Two of them
-// still exclude each other.
+// A forced operation gets the lock even if nothing can be written, or if something that is not a lock is at the path of
+// the lock. Two forced operations still exclude each other.
 func TestLockForced(t *testing.T) {
 	for name, spoil := range map[string]func(h Home) error{
-		"nothing":            func(Home) error { return nil },
-		"a directory":        func(h Home) error { return os.Mkdir(h.lock("main"), 0o700) },
-		"a symlink":          func(h Home) error { return os.Symlink(filepath.Join(string(h), "other"), h.lock("main")) },
-		"a fifo":             func(h Home) error { return syscall.Mkfifo(h.lock("main"), 0o600) },
-		"no place for locks": func(h Home) error { return replaceWithFile(filepath.Join(string(h), "locks")) },
-		"no logs":            func(h Home) error { return replaceWithFile(filepath.Join(string(h), "logs")) },
+		"all is well":              func(Home) error { return nil },
+		"a directory at the path":  func(h Home) error { return os.Mkdir(h.lock("main"), 0o700) },
+		"a symlink at the path":    func(h Home) error { return os.Symlink(filepath.Join(string(h), "other"), h.lock("main")) },
+		"a fifo at the path":       func(h Home) error { return syscall.Mkfifo(h.lock("main"), 0o600) },
+		"a file in place of locks": func(h Home) error { return replaceWithFile(filepath.Join(string(h), "locks")) },
+		"a file in place of logs":  func(h Home) error { return replaceWithFile(filepath.Join(string(h), "logs")) },
 	} {
 		h := open(t)
 		if err := spoil(h); err != nil {
@@ -87,14 +87,14 @@ func TestLockForced(t *testing.T) {
 			continue
 		}
 		if _, err := OpenForced(string(h)).LockForced("main", "destroy"); fault.CodeOf(err) != fault.Busy {
-			t.Errorf("%s: a second one: %v", name, err)
+			t.Errorf("%s: a second forced operation: %v", name, err)
 		}
 		if err := first.Unlock(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		again, err := h.LockForced("main", "destroy")
 		if err != nil {
-			t.Errorf("%s: afterwards: %v", name, err)
+			t.Errorf("%s: after the first one has ended: %v", name, err)
 		} else {
 			again.Unlock()
 		}
@@ -105,7 +105,7 @@ func TestLockForced(t *testing.T) {
 }
 
 // A forced operation is refused while another one holds the lock.
-func TestLockForcedIsRefusedWhereItIsHeld(t *testing.T) {
+func TestLockForcedIsRefusedWhileTheLockIsHeld(t *testing.T) {
 	h := open(t)
 	held, err := h.Lock("main", "start")
 	if err != nil {

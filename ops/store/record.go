@@ -20,18 +20,17 @@ import (
 // Schema is the schema of the files that this program writes. Files with a later one are refused.
 const Schema = 1
 
-// WrittenBy is the version of this program, as it is put into records and journals. The program sets it once, before
-// anything else.
+// WrittenBy is the version of this program to write into records and journals. The program sets it once, at its start.
 var WrittenBy = "dev"
 
-// written says what wrote a file; it is part of each.
+// written is part of every file and names its schema and the version that wrote it.
 type written struct {
 	Schema    int    `json:"schema"`
 	WrittenBy string `json:"written_by,omitempty"` // version of the program; empty in files of the first versions
 }
 
 // Record describes one box on this host: the exact names of its Lima VM and disk, and the config directory it belongs
-// to. Nothing outside a record is ever changed.
+// to. VMs and disks that no record names are never changed.
 type Record struct {
 	written
 	Name      string    `json:"name"`
@@ -39,12 +38,12 @@ type Record struct {
 	Instance  string    `json:"instance"`
 	Disk      string    `json:"disk"`
 	DataUUID  string    `json:"data_uuid,omitempty"` // empty until the guest has formatted the disk
-	Machine   Machine   `json:"machine"`             // as it was created; the config may have changed since
+	Machine   Machine   `json:"machine"`             // the VM as it was created; the config may have changed since
 	Created   time.Time `json:"created"`
 	Ready     bool      `json:"ready"` // create has finished
 }
 
-// Machine is the size of a VM when it was created. Sizes are in bytes.
+// Machine holds the size and the ports of a VM when it was created. Sizes are in bytes.
 type Machine struct {
 	CPUs      int   `json:"cpus"`
 	Memory    int64 `json:"memory"`
@@ -54,7 +53,7 @@ type Machine struct {
 	Dashboard int   `json:"dashboard"` // port
 }
 
-// Record reads the record of a box; ErrNoBox if there is none.
+// Record reads the record of a box. The error is ErrNoBox if there is none.
 func (h Home) Record(box string) (*Record, error) {
 	var r Record
 	if err := readJSON(h.record(box), &r); err != nil {
@@ -65,11 +64,11 @@ func (h Home) Record(box string) (*Record, error) {
 			return nil, err
 		}
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
-			Hint("put a good copy back; if you remove it instead, its VM and data disk stay without a record: LIMA_HOME=%s limactl list shows them",
+			Hint("put a good copy back; if you remove it instead, its VM and data disk stay without a record: to see them: LIMA_HOME=%s limactl list",
 				shellescape.Quote(h.Lima()))
 	}
 	if r.Schema != Schema || r.Name != box {
-		return nil, fault.New(fault.IntegrityFailed, "host record %s is not of box %q in schema %d", h.record(box), box, Schema).
+		return nil, fault.New(fault.IntegrityFailed, "host record %s is not the record of box %q in schema %d", h.record(box), box, Schema).
 			Hint("it was copied or damaged: put the right file back")
 	}
 	return &r, nil
@@ -98,13 +97,13 @@ func (h Home) SaveRecord(r *Record) error {
 	return writeJSON(h.record(r.Name), r)
 }
 
-// RemoveRecord removes the record of a box and its last status.
+// RemoveRecord removes the record of a box, its last status, and the result of its last scheduled backup.
 func (h Home) RemoveRecord(box string) error {
-	return errors.Join(remove(h.seen(box)), remove(h.record(box)))
+	return errors.Join(remove(h.seen(box)), remove(h.scheduled(box)), remove(h.record(box)))
 }
 
-// Journal is the durable trace of an operation in progress. Made names, in order, what the operation is about to create
-// or has created; recovery removes exactly these.
+// Journal is the durable record of an operation in progress. Made lists, in order, the things that the operation has
+// created or is about to create; recovery removes exactly these.
 type Journal struct {
 	written
 	Operation string    `json:"operation"`
@@ -140,14 +139,23 @@ func (h Home) SaveJournal(box string, j *Journal) error {
 	return writeJSON(h.journal(box), j)
 }
 
-// RemoveJournal ends an operation.
+// RemoveJournal removes the journal of a box, which ends the operation.
 func (h Home) RemoveJournal(box string) error { return remove(h.journal(box)) }
 
 // SaveSeen keeps the last status of a box, for when the box cannot be asked. It may be lost.
 func (h Home) SaveSeen(box string, v any) error { return writeJSON(h.seen(box), v) }
 
-// Seen reads the last status; fs.ErrNotExist if there is none.
+// Seen reads the last status. The error is fs.ErrNotExist if there is none.
 func (h Home) Seen(box string, v any) error { return readJSON(h.seen(box), v) }
+
+// SaveScheduled keeps the result of the last scheduled backup of a box.
+func (h Home) SaveScheduled(box string, v any) error { return writeJSON(h.scheduled(box), v) }
+
+// Scheduled reads the result of the last scheduled backup. The error is fs.ErrNotExist if there is none.
+func (h Home) Scheduled(box string, v any) error { return readJSON(h.scheduled(box), v) }
+
+// RemoveScheduled removes the result of the last scheduled backup.
+func (h Home) RemoveScheduled(box string) error { return remove(h.scheduled(box)) }
 
 // recordLimit is far more than any of these files needs.
 const recordLimit = 16 << 20
@@ -172,8 +180,8 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// fromNewer returns the error for a file that a newer version of this program wrote, decoded with the error decodeErr;
-// nil if the file is not one.
+// fromNewer returns the error for a file that another version of this program wrote and this one cannot read; nil for
+// any other file. decodeErr is the error of decoding the file; it may be nil.
 func fromNewer(path string, data []byte, decodeErr error) error {
 	var w written
 	if json.Unmarshal(data, &w) != nil {

@@ -125,8 +125,8 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	}
 }
 
-// If another process holds the lock, Lock is refused and names it. The test starts that process, since the operating
-// system's lock does not exclude the process that holds it.
+// If another process holds the lock, the error of Lock names that process. The test starts this test program as the
+// other process.
 func TestLockNamesTheHolder(t *testing.T) {
 	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
 		if _, err := Home(dir).Lock("main", "create"); err != nil {
@@ -198,7 +198,8 @@ func TestWriteFileLeavesNothingBeside(t *testing.T) {
 	}
 }
 
-// A record or a lock that is not a regular file, or too large, is an error at once. It is neither read nor written.
+// A record or a lock that is not a regular file is an error, and is neither read nor written. A record that is too
+// large is an error too.
 func TestOnlyRegularFilesAreReadAndLocked(t *testing.T) {
 	theirs := filepath.Join(t.TempDir(), "theirs")
 	for name, put := range map[string]func(path string) error{
@@ -221,7 +222,7 @@ func TestOnlyRegularFilesAreReadAndLocked(t *testing.T) {
 		if by := h.Holder("main"); by != nil {
 			t.Errorf("%s as a lock is held by %+v", name, by)
 		}
-		if name == "too large" { // its content is written over
+		if name == "too large" { // Lock overwrites its content
 			continue
 		}
 		if _, err := h.Lock("main", "create"); fault.CodeOf(err) != fault.IntegrityFailed || fault.HintOf(err) == "" {

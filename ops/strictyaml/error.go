@@ -23,7 +23,8 @@ type Error struct {
 	More     int       // the number of further problems
 }
 
-// A file of another kind has a problem on each line, so only the first are kept, and still fewer are in the text.
+// A file that is not a config or a lock can have a problem on every line. So only the first problems are kept, and the
+// text of the error lists even fewer.
 const (
 	kept  = 100
 	shown = 20
@@ -44,10 +45,10 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Code is invalid_input.
+// Code returns invalid_input.
 func (e *Error) Code() string { return string(fault.InvalidInput) }
 
-// Recovery is the hint: it names the first line to correct.
+// Recovery returns the hint, which names the first line to correct.
 func (e *Error) Recovery() string {
 	return fmt.Sprintf("correct line %d of %s and run the command again", e.Problems[0].Line, e.File)
 }

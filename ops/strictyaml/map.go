@@ -10,7 +10,7 @@ import (
 	"hermes-box/internal/spell"
 )
 
-// Map is a mapping being read. Asking for a key makes it a known one; keys that are never asked for are problems.
+// Map is a mapping being read. A key is known once it was asked for; keys that were never asked for are problems.
 // Values that are wrong or missing are reported and read as zero.
 type Map struct {
 	err   *Error

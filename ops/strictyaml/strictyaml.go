@@ -1,6 +1,6 @@
 // Package strictyaml reads the files that people edit and review. It accepts one document, and refuses unknown and
-// repeated keys, anchors, aliases, tags, tabs and control characters. Each problem names file, line and key, what was
-// found and what is accepted; all problems of a file are reported at once.
+// repeated keys, anchors, aliases, tags, tabs and control characters. Each problem names file, line and, if there
+// is one, the key, what was found and what is accepted. As many problems as one pass can find are reported together.
 package strictyaml
 
 import (
@@ -71,8 +71,8 @@ func parse(e *Error, data []byte) *yaml.Node {
 	return root
 }
 
-// rawProblem finds what makes a file unreadable before it is parsed; nil if nothing does. The parser reports most of it
-// without the line.
+// rawProblem returns a problem that makes a file unreadable, found before the file is parsed; nil if there is none.
+// The parser would report most of these without the line.
 func rawProblem(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{1, "", fmt.Sprintf("a file of %d bytes", len(data)), fmt.Sprintf("at most %d bytes", MaxSize)}
@@ -100,7 +100,8 @@ func rawProblem(data []byte) *Problem {
 }
 
 // invisible reports whether a character is refused everywhere: control characters, line ends that only some programs
-// know, and characters that change the direction of the text. Text with them does not look like what is parsed.
+// know, and characters that change the direction of the text. Text with such characters does not look the way it is
+// parsed.
 func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
@@ -123,7 +124,7 @@ func (e *Error) add(line int, key, found, accepted string) {
 	e.Problems = append(e.Problems, Problem{max(line, 1), key, found, accepted})
 }
 
-// maxDepth is deeper than any of these files nests.
+// maxDepth is more than the nesting of any valid file.
 const maxDepth = 20
 
 // walk adds problems for valid YAML that is always a mistake in these files.
@@ -174,7 +175,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// describe says what a node is, for error messages.
+// describe returns a description of a node for error messages.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// plain maps each glyph to its substitute on a terminal without Unicode, one cell for one cell.
+// plain maps each glyph to its substitute on a terminal without Unicode. Both are one cell wide.
 var plain = map[rune]rune{
 	'●': '*', '○': 'o', '◦': '~', '◌': '.', '✓': 'v', '✗': 'x', '▸': '>',
 	'↑': '^', '↓': 'v', '→': '>', '←': '<', '↩': '<',
@@ -28,7 +28,7 @@ func ToASCII(frame string) string {
 			b.WriteRune(r)
 		case ok:
 			b.WriteRune(p)
-		default: // characters that form one glyph are replaced together
+		default: // the characters of one glyph are replaced together
 			var w int
 			_, w, n, _ = ansi.DecodeSequence(frame, ansi.NormalState, nil)
 			b.WriteString(strings.Repeat("?", w))

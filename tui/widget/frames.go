@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// FramesPerSecond is how often Bubble Tea checks for a new frame: a key is visible within 17 ms plus the time of
-	// drawing.
+	// FramesPerSecond is the rate at which Bubble Tea checks for a new frame. The effect of a key is visible within 17
+	// ms plus the time of drawing.
 	FramesPerSecond = 60
-	// atRest is how often it checks after restAfter without messages.
+	// atRest is the interval of these checks after restAfter without messages.
 	atRest, restAfter = time.Second, 250 * time.Millisecond
 )
 
-// Frames makes Bubble Tea check for new frames often while messages come, and seldom otherwise. By itself it checks at
-// one rate for as long as the program runs: a dashboard that is left open for days would wake the processor sixty times
-// a second for nothing.
+// Frames makes Bubble Tea check for new frames often while messages come, and seldom otherwise. Without Frames, Bubble
+// Tea checks at one rate for as long as the program runs: a dashboard that is left open for days would wake the
+// processor sixty times a second for nothing.
 type Frames struct {
 	ticker func() *time.Ticker
 
@@ -28,8 +28,8 @@ type Frames struct {
 	rest  *time.Timer
 }
 
-// Pace takes over the ticker of a program, through its private field: there is no other way. It returns nil where this
-// version of Bubble Tea has no such field, which a test reports.
+// Pace takes over the ticker of a program. For that it uses a private field of the program. If this version of Bubble
+// Tea has no such field, Pace returns nil, and a test fails.
 func Pace(p *tea.Program) *Frames {
 	field := reflect.ValueOf(p).Elem().FieldByName("ticker")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*time.Ticker]() {
@@ -56,7 +56,7 @@ func (f *Frames) Wake() {
 	}
 }
 
-// relax goes back to rest after restAfter without messages.
+// relax makes frames rare after restAfter without messages.
 func (f *Frames) relax(ticker *time.Ticker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Pace finds the ticker of this version of Bubble Tea. Without it a dashboard at rest would cost as much as a busy one.
+// Pace finds the ticker of this version of Bubble Tea. If Pace did not find it, a dashboard at rest would use as much
+// CPU time as a busy one.
 func TestPaceFindsTheTicker(t *testing.T) {
 	if Pace(tea.NewProgram(nil)) == nil {
 		t.Error("this version of Bubble Tea has its ticker elsewhere: see tui/widget/frames.go")

@@ -2,8 +2,8 @@ package widget
 
 import "strings"
 
-// Gauge draws a bar of w cells that is filled to part of whole, the filled cells in that ink. Any part above zero fills
-// at least half a cell.
+// Gauge draws a bar of w cells, of which part/whole are filled, in that ink. A part above zero fills at least half a
+// cell.
 func (t Theme) Gauge(part, whole int64, w int, filled Ink) string {
 	if whole <= 0 || w <= 0 {
 		return strings.Repeat(" ", max(0, w))
@@ -17,7 +17,7 @@ func (t Theme) Gauge(part, whole int64, w int, filled Ink) string {
 	return filled.Render(bar) + t.Border.Render(strings.Repeat("─", w-halves/2-halves%2))
 }
 
-// Sparkline draws the last w of some values between 0 and 1.
+// Sparkline draws the last w values, which are between 0 and 1.
 func Sparkline(values []float64, w int) string {
 	ramp := []rune("▁▂▃▄▅▆▇█")
 	if len(values) > w {

@@ -2,14 +2,15 @@ package widget
 
 import "time"
 
-// Keys that were typed before something opened by itself do not answer it: keys are ignored until there is this pause
-// between them, but not for longer than quietLimit.
+// Keys that were typed before a dialog or a view opened by itself must not act on it. So keys are ignored until there
+// is a Pause between two of them, but not for longer than quietLimit.
 const (
 	Pause      = 400 * time.Millisecond
 	quietLimit = 1500 * time.Millisecond
 )
 
-// Grace is the time after something has opened by itself in which keys are ignored. The zero value ignores none.
+// Grace is the time in which keys are ignored, after a dialog or a view has opened by itself. The zero value ignores no
+// key.
 type Grace struct{ opened, lastKey time.Time }
 
 // NewGrace returns a Grace that begins now.
@@ -22,5 +23,8 @@ func (g *Grace) Ignores(now time.Time) bool {
 	}
 	early := now.Sub(g.lastKey) < Pause
 	g.lastKey = now
+	if !early {
+		*g = Grace{}
+	}
 	return early
 }

@@ -20,3 +20,17 @@ func TestGraceHasAnEnd(t *testing.T) {
 		t.Error("a held key is still ignored after quietLimit")
 	}
 }
+
+// After a pause no key is ignored, however fast the next ones are typed.
+func TestGraceEndsWithAPause(t *testing.T) {
+	at := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+	g := NewGrace(at)
+	for range 3 {
+		if at = at.Add(Pause); g.Ignores(at) {
+			t.Fatal("a key after a pause is ignored")
+		}
+		if at = at.Add(10 * time.Millisecond); g.Ignores(at) {
+			t.Fatal("a key after it is ignored")
+		}
+	}
+}

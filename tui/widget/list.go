@@ -1,7 +1,7 @@
 package widget
 
-// List is a selection among rows and a window on them. It holds no rows: they are drawn each time, and the
-// selection stays where it was.
+// List is a selection among rows, and a window of rows to show. It does not hold the rows themselves, which are drawn
+// anew each time.
 type List struct {
 	At  int // the selected row
 	Top int // the first row of the window
@@ -10,7 +10,7 @@ type List struct {
 // Move moves the selection among n rows.
 func (l *List) Move(by, n int) { l.At = min(max(l.At+by, 0), max(0, n-1)) }
 
-// Window returns the first row to show of n where h fit, and one past the last, so that the selection is among them.
+// Window returns the range of rows to show, of n rows of which h fit. The range includes the selection.
 func (l *List) Window(n, h int) (from, to int) {
 	l.At = min(max(l.At, 0), max(0, n-1))
 	h = max(h, 0)
@@ -19,13 +19,13 @@ func (l *List) Window(n, h int) (from, to int) {
 	return l.Top, min(n, l.Top+h)
 }
 
-// Scroll is a window on lines that may be more than fit.
+// Scroll is a window of lines to show, if there may be more than fit.
 type Scroll struct{ Top int }
 
 // Move scrolls; Window keeps it inside the lines.
 func (s *Scroll) Move(by int) { s.Top = max(0, s.Top+by) }
 
-// Window returns the first line to show of n where h fit, and one past the last.
+// Window returns the range of lines to show, of n lines of which h fit.
 func (s *Scroll) Window(n, h int) (from, to int) {
 	h = max(1, h)
 	s.Top = max(0, min(s.Top, n-h))

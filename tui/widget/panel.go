@@ -65,7 +65,7 @@ func (t Theme) Over(frame []string, screenW int, title string, w int, inside []s
 	top, left := (len(frame)-h)/2, (screenW-w)/2
 	box := t.Focused().Panel(title, w, h, inside)
 	left, w = left-1, w+2 // a blank cell at both sides
-	const readable = 16   // cells; a shorter rest of a line beside the panel cannot be read
+	const readable = 16   // cells; a shorter part of a line beside the panel is not readable
 	for i, line := range frame {
 		back := Fit(ansi.Strip(line), screenW)
 		if i < top || i >= top+len(box) {

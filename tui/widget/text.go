@@ -27,7 +27,7 @@ func Fit(s string, w int) string {
 	return s + strings.Repeat(" ", max(0, w-have))
 }
 
-// Right is Fit with the text aligned right.
+// Right is Fit with the text aligned right. The text must be one line.
 func Right(s string, w int) string {
 	if have := ansi.StringWidth(s); have < w {
 		return strings.Repeat(" ", w-have) + s
@@ -50,8 +50,8 @@ func Wrap(s string, w int) []string {
 	return strings.Split(strings.ReplaceAll(lines, unbroken, hyphen), "\n")
 }
 
-// Spread puts texts at the left and at the right of a line of w cells. It leaves out texts that do not fit, the last of
-// the left first.
+// Spread puts texts at the left and at the right of a line of w cells. It leaves out texts that do not fit, beginning
+// with the last one at the left.
 func Spread(w int, left, rights []string) string {
 	const gap = "   "
 	for {

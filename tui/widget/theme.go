@@ -1,5 +1,5 @@
-// Package widget draws the parts that every view of the dashboard is made of: text fitted into cells, panels, gauges,
-// lists, dialogs, colours. It knows nothing of a box.
+// Package widget draws the parts that views of the dashboard are made of: text fitted into cells, panels, gauges,
+// lists, dialogs, colours. Nothing in it depends on boxes.
 package widget
 
 import (
@@ -8,7 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Ink is a style as the sequences that are written before and after a text.
+// Ink is a style: the sequences to write before and after a text.
 type Ink struct{ on, off string }
 
 func newInk(s lipgloss.Style) Ink {
@@ -19,7 +19,7 @@ func newInk(s lipgloss.Style) Ink {
 // Render returns a text in that style.
 func (i Ink) Render(s string) string { return i.on + s + i.off }
 
-// Theme holds all styles, named by their meaning. Nothing else names a colour.
+// Theme holds all styles, named by their meaning. No other code names a colour.
 type Theme struct {
 	Title  Ink // names of panels, the name of the box
 	Dim    Ink // secondary text

@@ -5,39 +5,15 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"hermes-box/internal/spell"
 )
 
 // Size formats a number of bytes: "340 MiB".
 func Size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
 // Count formats a number of things: "1 line", "2 lines".
-func Count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-// Age formats a duration in its two largest units: "3d 4h".
-func Age(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return twoUnits(int(d.Minutes()), 60, "h", "m")
-	}
-	return twoUnits(int(d.Hours()), 24, "d", "h")
-}
-
-func twoUnits(n, per int, large, small string) string {
-	if n%per == 0 {
-		return fmt.Sprintf("%d%s", n/per, large)
-	}
-	return fmt.Sprintf("%d%s %d%s", n/per, large, n%per, small)
-}
+func Count(n int, what string) string { return spell.Count(n, what) }
 
 // Elapsed formats how long something took: "1.2s", "12s", "1m42s".
 func Elapsed(d time.Duration) string {
@@ -53,8 +29,8 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// SoFar formats how long something has been running: like Elapsed, but without tenths, which change before they are
-// read.
+// SoFar formats how long something has been running: like Elapsed, but without tenths of a second, which change too
+// fast to be read.
 func SoFar(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))

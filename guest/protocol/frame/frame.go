@@ -1,12 +1,13 @@
 // Package frame is the format of a channel between the host and the helper. One ssh connection carries several streams of
 // bytes, events, and exactly one result.
 //
-// The helper first writes an opening: the mark from its arguments, '*', the version of the protocol and ';'. Login scripts
-// may have printed something before it. After the opening both sides send frames. A frame is its kind in one byte, the
-// length of the payload in four bytes, big endian, and the payload.
+// The helper first writes an opening: the mark from its arguments, '*', the version of the protocol and ';'. Login
+// scripts may have printed something before it. After the opening both sides send frames. A frame is its kind in one
+// byte, the length of the payload in four bytes, big endian, and the payload.
 //
 // The host sends one Request, then Stdin frames, then End. The helper sends Stdout, Stderr, Event and Alive frames in any
-// order, and as its last frame a Result, a Failure or an Exit. If the stream ends earlier, the connection was lost.
+// order, and as its last frame a Result, a Failure or an Exit. If the stream ends earlier, the connection was lost
+// or the helper was killed.
 package frame
 
 import (
@@ -39,7 +40,7 @@ const (
 // Limits of a payload in bytes.
 const (
 	MaxBytes = 256 << 10 // of Stdin, Stdout and Stderr
-	MaxJSON  = 16 << 20  // of all others
+	MaxJSON  = 16 << 20  // of Request, Event, Result and Failure
 )
 
 // chunk is the largest payload that Stream sends in one frame.
@@ -69,7 +70,7 @@ type Writer struct {
 	buf []byte
 }
 
-// NewWriter returns a Writer on w. Each frame is one Write of it.
+// NewWriter returns a Writer on w. It writes each frame with one call of w.Write.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Write sends one frame.
@@ -113,7 +114,7 @@ func (s stream) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ReadFrom sends what it reads from r, one frame for each Read.
+// ReadFrom sends the bytes of r, one frame for each Read.
 func (s stream) ReadFrom(r io.Reader) (n int64, err error) {
 	buf := make([]byte, chunk)
 	for {
@@ -148,8 +149,9 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: b}
 }
 
-// Next returns the next frame. The payload is valid until the call after. At the end of the stream the error is io.EOF,
-// and io.ErrUnexpectedEOF within a frame. A frame of an unknown kind or above its limit is an error.
+// Next returns the next frame. The payload is valid until the next call of Next. The error is io.EOF if the stream
+// ends between frames, and io.ErrUnexpectedEOF if it ends within one. A frame of an unknown kind or above its limit is
+// an error.
 func (r *Reader) Next() (Kind, []byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r.r, head[:]); err != nil {
@@ -163,7 +165,7 @@ func (r *Reader) Next() (Kind, []byte, error) {
 	if size > uint32(max) {
 		return 0, nil, fmt.Errorf("frame %q of %d bytes, %d are allowed", byte(kind), size, max)
 	}
-	// Allocate as the bytes arrive, and not what the length claims.
+	// Allocate as the bytes arrive, since the length may be wrong.
 	r.buf = r.buf[:0]
 	for left := int(size); left > 0; {
 		n := min(left, chunk)

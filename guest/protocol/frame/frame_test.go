@@ -59,20 +59,20 @@ func TestStreamIsCutIntoFrames(t *testing.T) {
 			got.Write(payload)
 		}
 		if !bytes.Equal(got.Bytes(), data) {
-			t.Errorf("%s: %d bytes arrive as %d others", name, len(data), got.Len())
+			t.Errorf("%s: the %d bytes sent are not the %d bytes that arrived", name, len(data), got.Len())
 		}
 	}
 }
 
 func TestInvalidFramesAreRefused(t *testing.T) {
 	for name, in := range map[string]string{
-		"unknown kind":     "?\x00\x00\x00\x00",
-		"too long":         "o\x00\x04\x00\x01",
-		"a long end":       "n\x00\x00\x00\x01x",
-		"two bytes status": "x\x00\x00\x00\x02xx",
-		"cut in the head":  "o\x00\x00",
-		"cut in the body":  "o\x00\x00\x00\x05four",
-		"no body":          "o\x00\x00\x00\x05",
+		"unknown kind":          "?\x00\x00\x00\x00",
+		"too long":              "o\x00\x04\x00\x01",
+		"an end with a payload": "n\x00\x00\x00\x01x",
+		"a status of two bytes": "x\x00\x00\x00\x02xx",
+		"cut in the head":       "o\x00\x00",
+		"cut in the body":       "o\x00\x00\x00\x05four",
+		"no body":               "o\x00\x00\x00\x05",
 	} {
 		_, _, err := NewReader(strings.NewReader(in)).Next()
 		if err == nil || errors.Is(err, io.EOF) {
@@ -84,12 +84,12 @@ func TestInvalidFramesAreRefused(t *testing.T) {
 	}
 	w := NewWriter(io.Discard)
 	if w.Write('?', nil) == nil || w.Write(Exit, []byte("ab")) == nil || w.Write(Stdout, make([]byte, MaxBytes+1)) == nil {
-		t.Error("written")
+		t.Error("an invalid frame was written")
 	}
 }
 
-// FuzzReader checks that a reader returns frames within their limits or an error, whatever bytes arrive. The frames
-// written again are the same bytes.
+// FuzzReader checks that a reader returns frames within their limits or an error, whatever bytes arrive. Writing these
+// frames again gives the same bytes.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("o\x00\x00\x00\x05helloa\x00\x00\x00\x00x\x00\x00\x00\x01\x07"))
 	f.Add([]byte("r\x00\xff\xff\xff{"))

@@ -1,8 +1,8 @@
 // Package demo sets up in one directory everything that hermes-box works with, without a VM or a network. limactl and
 // ssh are the stand-ins of internal/rehearsal. In their instances a simulated machine runs the real engine of package
-// guest, which fetches, verifies, stages and activates fixtures like any other software.
+// guest, which verifies, stages and activates fixtures like any other software.
 //
-// The code of the host is the same as without a demo: it only finds other programs in PATH, and has another home.
+// The code of the host is the same as without a demo. Only settings such as PATH and the home are different.
 package demo
 
 import (
@@ -45,7 +45,7 @@ type Demo struct {
 	Dir    string
 	Home   string // its HERMES_BOX_HOME
 	Config string // its hermes-box.yaml; the lock is in the same directory
-	Mirror string // directory of the parts of its image
+	Mirror string // directory with the parts of Executor's image
 	Bin    string // its limactl and ssh; must be first in PATH
 }
 
@@ -74,7 +74,7 @@ func Open(dir string) (*Demo, error) {
 		return nil, fault.New(fault.PreflightFailed, "the demo's directory cannot be used: %w", err).Hint("set %s to a directory of its own", DirVariable)
 	}
 	if len(entries) > 0 && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == marker }) {
-		return nil, fault.New(fault.PreflightFailed, "%s holds other things than a demo", dir).Hint("set %s to a directory of its own", DirVariable)
+		return nil, fault.New(fault.PreflightFailed, "%s holds files that are not of a demo", dir).Hint("set %s to a directory of its own", DirVariable)
 	}
 	if err := d.furnish(); err != nil {
 		return nil, fault.New(fault.ExternalFailed, "make the demo in %s: %w", dir, err).Hint("set %s to a directory of its own", DirVariable)
@@ -82,7 +82,8 @@ func Open(dir string) (*Demo, error) {
 	return d, nil
 }
 
-// furnish creates what is missing. Several processes may do so at the same time.
+// furnish creates the files that are missing, and renews the fixtures if those of this program differ. Several
+// processes may call it at the same time.
 func (d *Demo) furnish() error {
 	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return err
@@ -110,14 +111,14 @@ func (d *Demo) furnish() error {
 	}
 	if _, err := os.Stat(d.Config); errors.Is(err, fs.ErrNotExist) {
 		executor, dashboard := d.ports()
-		text := fmt.Sprintf("# The box of the demo: no VM is made of this.\nschema: %d\nname: %s\nvm: {cpus: 2, memory: 4GiB, root_disk: 30GiB, data_disk: 20GiB}\n"+
+		text := fmt.Sprintf("# The box of the demo: no VM is made from it.\nschema: %d\nname: %s\nvm: {cpus: 2, memory: 4GiB, root_disk: 30GiB, data_disk: 20GiB}\n"+
 			"ports: {executor: %d, dashboard: %d}\nbackup: {keep: 3}\n", config.Schema, Name, executor, dashboard)
 		return write(d.Config, []byte(text))
 	}
 	return nil
 }
 
-// edition identifies the fixtures that this program creates here.
+// edition returns a digest that identifies the fixtures that this program creates in this directory.
 func (d *Demo) edition() string {
 	h := sha256.New()
 	fmt.Fprintln(h, "1", d.Dir, runtime.GOARCH, Releases)
@@ -130,8 +131,8 @@ func (d *Demo) edition() string {
 	return hex.EncodeToString(h.Sum(nil)) + "\n"
 }
 
-// stock creates the fixtures and their locks: one for each release, and hermes-box.lock, which is a copy of the first
-// until the user replaces it.
+// stock creates the fixtures and a lock for each release. hermes-box.lock becomes a copy of the first lock if it does
+// not exist. If it is a copy of an older lock of a release, it is updated; if the user has edited it, it stays.
 func (d *Demo) stock() error {
 	path := filepath.Join(d.Dir, lock.FileName)
 	have, _ := os.ReadFile(path)
@@ -179,7 +180,8 @@ func Helper(string) ([]byte, error) {
 	return []byte("#!/bin/sh\n# The helper of a demo is hermes-box itself, under another name.\nexec hermes-box-guest \"$@\"\n"), nil
 }
 
-// Use puts the demo's limactl and ssh first in the PATH of this process.
+// Use puts the demo's limactl and ssh first in the PATH of this process. It also sets PaceVariable to 1 if it is not
+// set, and returns an error if it is no number from 0 to 100.
 func (d *Demo) Use() error {
 	pace := os.Getenv(PaceVariable)
 	switch factor, err := strconv.ParseFloat(pace, 64); {
@@ -187,13 +189,13 @@ func (d *Demo) Use() error {
 		if err := os.Setenv(PaceVariable, "1"); err != nil {
 			return err
 		}
-	case err != nil || !(factor >= 0 && factor <= 100): // also if it is not a number
+	case err != nil || !(factor >= 0 && factor <= 100): // true for NaN too
 		return fault.New(fault.InvalidInput, "%s %q: accepted are numbers from 0 to 100", PaceVariable, pace).Hint("%s=1", PaceVariable)
 	}
 	return os.Setenv("PATH", d.Bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
-// noKVM is a fault of the host: VMs are emulated in software.
+// noKVM is the fault of a host without KVM, which emulates VMs in software.
 const noKVM = "no-kvm"
 
 // Acceleration returns the acceleration that the demo simulates.
@@ -215,12 +217,12 @@ func Faults() []string {
 	return names
 }
 
-// Inject switches on exactly these faults, separated by commas; none if it is empty.
+// Inject switches on the named faults, separated by commas, and switches off all others.
 func (d *Demo) Inject(names string) error {
 	var wanted, rest []rehearsal.Fault
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains(Faults(), name) {
-			return fault.New(fault.InvalidInput, "%s: nothing called %q can go wrong", FaultsVariable, name).Hint("what can: %s", strings.Join(Faults(), " "))
+			return fault.New(fault.InvalidInput, "%s: there is no fault %q", FaultsVariable, name).Hint("the faults: %s", strings.Join(Faults(), " "))
 		}
 		wanted = append(wanted, rehearsal.Fault(name))
 	}

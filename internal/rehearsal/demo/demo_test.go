@@ -60,7 +60,7 @@ func TestOpen(t *testing.T) {
 			}
 		}
 		if (read(t, d.Lock(release)) == read(t, filepath.Join(dir, lock.FileName))) != (i == 0) {
-			t.Errorf("hermes-box.lock and %s", release)
+			t.Errorf("hermes-box.lock is the lock of %s: %v", release, i != 0)
 		}
 	}
 

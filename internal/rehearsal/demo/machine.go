@@ -13,8 +13,8 @@ import (
 	"hermes-box/internal/rehearsal/userland"
 )
 
-// Main runs a program of the demo, and does not return, if this process was started under its name: limactl or ssh of
-// the host, or a program of a simulated machine. Call it first in main; otherwise it returns at once.
+// Main returns at once, unless this process was started under the name of a program of the demo: limactl, ssh or one of
+// Props on the host, or a program of a simulated machine. Then it runs that program and exits. Call it first in main.
 func Main() {
 	if status, is := userland.Main(machineAt); is {
 		os.Exit(status)
@@ -23,14 +23,14 @@ func Main() {
 	name := filepath.Base(os.Args[0])
 	for _, p := range Props() {
 		if p == name {
-			fmt.Fprintf(os.Stderr, "%s: only a prop of the demo\n", name)
+			fmt.Fprintf(os.Stderr, "%s: a stand-in of the demo, which does nothing\n", name)
 			os.Exit(1)
 		}
 	}
 }
 
-// Props returns the names of the programs that a host needs but a rehearsal never runs. Tests link them into their
-// PATH, so that they do not depend on the programs that are installed.
+// Props returns the names of the programs that a host must have but a rehearsal never runs. Demos and tests link
+// stand-ins into their PATH, so that they do not depend on installed programs.
 func Props() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"ssh-keygen"}
@@ -42,7 +42,7 @@ func Props() []string {
 // inside runs a simulated machine in the rehearsal's instances.
 type inside struct{}
 
-func (inside) Boot(ctx context.Context, m rehearsal.Machine, console io.Writer, ready func()) error {
+func (inside) Boot(ctx context.Context, m rehearsal.Machine, console io.Writer, ready func()) (again bool, err error) {
 	hw := userland.Hardware{Memory: m.Memory, Socket: m.Socket}
 	for _, d := range m.Disks {
 		hw.Disks = append(hw.Disks, userland.Disk{Dir: d.Dir, Size: d.Size})

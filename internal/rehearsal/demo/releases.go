@@ -25,7 +25,7 @@ import (
 	"hermes-box/ops/lock"
 )
 
-// Releases are the versions of the fixtures, each a complete set. A new demo has the first.
+// Releases are the versions of the fixtures. Each has all components. The lock of a new demo names the first.
 var Releases = []string{"demo-1", "demo-2"}
 
 // programs are shell scripts in place of the real software.
@@ -42,10 +42,10 @@ func program(name, release string) []byte {
 	return bytes.ReplaceAll(text, []byte("VERSION"), []byte(release))
 }
 
-// shelf is a directory of artifacts.
+// shelf creates artifacts in dir, the directory of a demo.
 type shelf struct{ dir string }
 
-// put writes one artifact of a release as a plain file, under the path of its url.
+// put writes one artifact of a release as a plain file, at the path that its URL names.
 func (s shelf) put(release, name string, data []byte) (lock.Artifact, error) {
 	path := filepath.Join(s.dir, "releases", release, name)
 	if err := write(path, data); err != nil {
@@ -95,7 +95,7 @@ type part struct {
 	data []byte
 }
 
-// parts returns the artifacts of a component, each in the layout of its vendor.
+// parts returns the artifacts of a component other than Executor, each in the layout of its vendor.
 func parts(component, release string) []part {
 	switch component {
 	case "node":
@@ -116,14 +116,15 @@ func parts(component, release string) []part {
 		"lib/python3.13/site-packages/hermes/ballast", ballast("hermes"+release, 300))}}
 }
 
-// ballast returns kib KiB of data that cannot be compressed, so that progress is visible.
+// ballast returns kib KiB of data that cannot be compressed, to make progress visible.
 func ballast(seed string, kib int) []byte {
 	data := make([]byte, kib<<10)
 	rand.NewChaCha8(sha256.Sum256([]byte(seed))).Read(data)
 	return data
 }
 
-// archive returns a tar of files, given as names and contents in turn. The same files give the same bytes.
+// archive returns a tar of files in gzip format, without compression. pairs are names and contents in turn. The same
+// files give the same bytes.
 func archive(pairs ...any) []byte {
 	var out bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
@@ -140,7 +141,7 @@ func archive(pairs ...any) []byte {
 	return out.Bytes()
 }
 
-// registry is the registry of the image in the lock. Its parts are in the mirror.
+// registry is the address that the lock gives for Executor's image. The parts of the image are files in the mirror.
 const registry = "demo.invalid/executor"
 
 // image creates Executor's image and puts its parts into the mirror.

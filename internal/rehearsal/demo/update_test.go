@@ -74,7 +74,7 @@ func transaction(t *testing.T, d *Demo, release string) (protocol.Transaction, *
 	return tx, &stream
 }
 
-// The engine can apply each release after the other, and the first one again.
+// The engine can apply one release after the other, and the first one again.
 func TestEveryReleaseCanBeApplied(t *testing.T) {
 	d := open(t, t.TempDir())
 	m := userland.Machine{Root: t.TempDir()}
@@ -117,7 +117,7 @@ func TestEveryReleaseCanBeApplied(t *testing.T) {
 }
 
 // signIn signs in as a person would, by answering the programs' questions, and checks that every component is then
-// healthy.
+// healthy. At the end it removes the credentials.
 func signIn(t *testing.T, g *guest.Guest) {
 	t.Helper()
 	home := g.Path(protocol.DataDir, "home/agent")
@@ -139,7 +139,7 @@ func signIn(t *testing.T, g *guest.Guest) {
 	}
 	for _, c := range s.Components {
 		if c.State != protocol.Healthy {
-			t.Errorf("signed in, and %s is %s: %s", c.Name, c.State, c.Detail)
+			t.Errorf("after signing in, %s is %s: %s", c.Name, c.State, c.Detail)
 		}
 	}
 	for _, file := range []string{".claude/.credentials.json", ".codex/auth.json", ".hermes/.env"} {

@@ -10,12 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hermes-box/guest/layout"
 	"hermes-box/guest/machine"
 	"hermes-box/guest/protocol"
 )
 
-// disk is an attached block device. Dir, if not empty, is a directory with its content: filesystem.json, and files/
-// if it has a file system. Without Dir the disk is only recorded.
+// disk is an attached block device. Dir, if not empty, is the directory with its content: filesystem.json and, if the
+// disk has a file system, files/. Without Dir the disk is only recorded.
 type disk struct {
 	machine.Disk
 	Dir string `json:"dir,omitempty"`
@@ -27,12 +28,12 @@ type filesystem struct {
 	UUID string `json:"uuid"`
 }
 
-// AddDisk attaches a block device that is only recorded: its files are in the machine's own directory.
+// AddDisk attaches a block device that is only recorded. Files on it are in the machine's own directory.
 func (s *Machine) AddDisk(device string, d machine.Disk) error {
 	return s.change("attach "+device, func(st *state) error { st.Disks[device] = disk{Disk: d}; return nil })
 }
 
-// Attach attaches a block device whose content is in a directory of its own, and so outlives the machine.
+// Attach attaches a block device whose content is in a separate directory, so that it outlives the machine.
 func (s *Machine) Attach(device, dir string, size int64) error {
 	return s.change("attach "+device, func(st *state) error {
 		st.Disks[device] = disk{Disk: machine.Disk{Size: size}, Dir: dir}
@@ -110,6 +111,26 @@ func (s *Machine) MountedUUID(_ context.Context, path string) (uuid string, err 
 	return uuid, err
 }
 
+// mapperPath is the device that MapData makes.
+const mapperPath = "/dev/mapper/hermes-box-data"
+
+// MapData records the device that is mapped to hermes-box-data.
+func (s *Machine) MapData(_ context.Context, device string) (string, error) {
+	return mapperPath, s.change("map "+device, func(st *state) error {
+		if _, ok := st.Disks[device]; !ok {
+			return fmt.Errorf("%s: no such device", device)
+		}
+		st.Mapped = device
+		return nil
+	})
+}
+
+// dataUnit is the unit that makes mapperPath at boot.
+const dataUnit = "/etc/systemd/system/" + layout.DataUnit
+
+// MapUUID does nothing: Reboot has kept the record of MapData.
+func (s *Machine) MapUUID(context.Context, string) error { return nil }
+
 // Mount mounts a path as /etc/fstab says: a file system by UUID, or a bind mount of a directory of the data disk. A
 // mount is a symlink.
 func (s *Machine) Mount(_ context.Context, path string) error {
@@ -126,6 +147,13 @@ func (s *Machine) Mount(_ context.Context, path string) error {
 
 func (s *Machine) mount(st *state, what, at string) error {
 	uuid, device := strings.CutPrefix(what, "UUID=")
+	if what == mapperPath {
+		on, err := st.Disks[st.Mapped].read()
+		if err != nil || on.UUID == "" {
+			return errors.Join(fmt.Errorf("%s is not there", what), err)
+		}
+		uuid, device = on.UUID, true
+	}
 	if !device { // a bind mount
 		if st.Mounts[protocol.DataDir] == "" {
 			return fmt.Errorf("%s is not there", what)
@@ -147,8 +175,8 @@ func (s *Machine) mount(st *state, what, at string) error {
 	return fmt.Errorf("no filesystem %s", uuid)
 }
 
-// Remount mounts at boot the file systems in fstab whose disks exist. If none is set, nothing is mounted, as when the
-// kernel finds the disk too late.
+// Remount mounts the file systems in fstab whose disks exist, as at boot. If none is set, nothing is mounted, as when
+// the kernel finds the disk too late.
 func (s *Machine) Remount(none bool) error {
 	return s.change("remount", func(st *state) error {
 		for at := range st.Mounts {

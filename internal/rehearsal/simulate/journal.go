@@ -14,7 +14,7 @@ import (
 	"hermes-box/guest/machine"
 )
 
-// journal is the log of all units.
+// journal returns the path of the log of all units.
 func (s *Machine) journal() string { return filepath.Join(s.root, "var/log/journal.log") }
 
 // note writes a line about a unit to the log. It ignores errors.

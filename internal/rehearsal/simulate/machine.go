@@ -15,8 +15,9 @@ import (
 	"hermes-box/guest/machine"
 )
 
-// Run runs a program below the directory, as the current user. podman prints the version of an image. Any other
-// program is in Programs or does nothing.
+// Run calls the function in Programs for this program, if there is one. Otherwise it runs a program below the machine's
+// directory as the current user, prints the log for journalctl and the version of an image for podman, and does nothing
+// for any other program.
 func (s *Machine) Run(ctx context.Context, c machine.Cmd) ([]byte, error) {
 	name := filepath.Base(c.Path)
 	if err := s.change("run "+name, func(*state) error { return nil }); err != nil {
@@ -89,7 +90,8 @@ func (s *Machine) environment(env []string) []string {
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// LoginEnvironment returns the environment of a login: that of /etc/environment, with real paths.
+// LoginEnvironment returns the environment of a login: HOME, PATH and the variables in /etc/environment, with real
+// paths.
 func (s *Machine) LoginEnvironment(home string) []string {
 	env := []string{"HOME=" + filepath.Join(s.root, home), "PATH=" + defaultPath}
 	file, _ := os.ReadFile(filepath.Join(s.root, "etc/environment"))
@@ -121,12 +123,59 @@ func (s *Machine) searchPath(path string) string {
 	return strings.Join(append(own, host...), string(filepath.ListSeparator))
 }
 
-// Sync is only recorded in Did.
+// Sync is only recorded, in Did.
 func (s *Machine) Sync(context.Context) error {
 	return s.change("sync", func(*state) error { return nil })
 }
 
-// KernelLog is empty: no kernel is simulated.
+// Offline is only recorded, in Did.
+func (s *Machine) Offline(context.Context) error {
+	return s.change("offline", func(*state) error { return nil })
+}
+
+// Freeze is only recorded: in Did, and in the record of the machine until the thaw.
+func (s *Machine) Freeze(_ context.Context, path string, _ time.Duration) (thaw func() error, err error) {
+	return s.hold("freeze", "thaw", path, nil)
+}
+
+// hold records that a path is held, until release is called. After a crash the record still shows it.
+func (s *Machine) hold(begin, end, path string, check func(*state) error) (release func() error, err error) {
+	at := " " + strings.TrimPrefix(path, s.root)
+	err = s.change(begin+at, func(st *state) error {
+		if check != nil {
+			if err := check(st); err != nil {
+				return err
+			}
+		}
+		st.Held = append(st.Held, begin+at)
+		return nil
+	})
+	return func() error {
+		return s.change(end+at, func(st *state) error {
+			if i := slices.Index(st.Held, begin+at); i >= 0 {
+				st.Held = slices.Delete(st.Held, i, i+1)
+			}
+			return nil
+		})
+	}, err
+}
+
+// Snapshot is only recorded: in Did, and in the record of the machine until the snapshot ends. Whoever reads the
+// snapshot gets the current content of path.
+func (s *Machine) Snapshot(_ context.Context, path string) (*machine.Snapshot, error) {
+	end, err := s.hold("snapshot", "end snapshot", path, func(st *state) error {
+		if st.Mapped == "" {
+			return errors.New("the data disk is not mounted through device mapper")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &machine.Snapshot{Root: path, Full: func(context.Context) (bool, error) { return s.SnapshotFull, nil }, End: end}, nil
+}
+
+// KernelLog returns "", since no kernel is simulated.
 func (s *Machine) KernelLog() string { return "" }
 
 // EnsureUser records a user and makes its home.
@@ -145,7 +194,7 @@ func (s *Machine) Chown(path string, uid, gid int) error {
 	})
 }
 
-// InstallPackages records the packages in archives, each of which is a line "NAME VERSION".
+// InstallPackages records the packages in archives. Here an archive is a text file with "NAME VERSION".
 func (s *Machine) InstallPackages(_ context.Context, archives []string) error {
 	packages := map[string]string{}
 	for _, a := range archives {

@@ -15,7 +15,7 @@ import (
 	"hermes-box/guest/protocol"
 )
 
-// services lists the units that listen on a port, and the variable of ports.env with the port.
+// services lists the units that listen on a port, and for each the variable in ports.env that holds the port.
 var services = []struct{ unit, variable string }{
 	{"executor.service", "EXECUTOR_PORT"},
 	{dashboardUnit, "DASHBOARD_PORT"},
@@ -96,7 +96,7 @@ func (s *Machine) answer(unit, method, path, authorization string, body []byte) 
 	want := "Bearer " + strings.TrimPrefix(strings.TrimSpace(string(token)), "EXECUTOR_AUTH_TOKEN=")
 	connected := filepath.Join(s.root, protocol.DataDir, "executor/connected")
 	switch {
-	case path == "/connect": // stands for connecting a service in the portal
+	case path == "/connect": // a visit to this page stands for connecting a service in the portal
 		if err := os.WriteFile(connected, nil, 0o600); err != nil {
 			return http.StatusInternalServerError, []byte(err.Error())
 		}

@@ -31,7 +31,7 @@ func TestExecutorSpeaksMCP(t *testing.T) {
 	}
 	open := s.Listening()
 	if len(open) != 1 || open["4788"] == nil {
-		t.Fatalf("it listens on %v", open)
+		t.Fatalf("with executor running, the machine listens on %v", open)
 	}
 	server := httptest.NewServer(open["4788"])
 	defer server.Close()
@@ -73,7 +73,7 @@ func (bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// A unit that crashes and a oneshot unit that fails have failed, and the journal says so.
+// A unit that crashes and a oneshot unit whose function fails are in the state failed, and the journal reports it.
 func TestUnitsAndTheirJournal(t *testing.T) {
 	root := t.TempDir()
 	s := Open(root)
@@ -102,7 +102,7 @@ func TestUnitsAndTheirJournal(t *testing.T) {
 		}
 	}
 	if runs != 2 {
-		t.Errorf("it ran %d times", runs)
+		t.Errorf("the oneshot unit ran %d times", runs)
 	}
 	var out bytes.Buffer
 	if _, err := s.Run(t.Context(), machine.Cmd{Path: "journalctl", Args: []string{"--lines", "2", "--unit", "once.service"}, Stdout: &out}); err != nil {
@@ -113,7 +113,7 @@ func TestUnitsAndTheirJournal(t *testing.T) {
 	}
 }
 
-// journalctl --follow goes on until its context is canceled.
+// journalctl --follow continues until its context is canceled.
 func TestJournalFollows(t *testing.T) {
 	root := t.TempDir()
 	s := Open(root)

@@ -2,8 +2,8 @@
 // file, so that the whole engine runs without privilege and without a VM. The record outlives the process, as the
 // state of a real machine does; Reboot simulates a power cut.
 //
-// Programs below the directory are really run, and journalctl prints the log of the units. All other programs do
-// nothing and succeed.
+// Programs below the directory are really run. journalctl prints the log of the units, and podman the version of an
+// image. All other programs do nothing and succeed.
 package simulate
 
 import (
@@ -30,10 +30,10 @@ type Machine struct {
 	root string
 	mu   sync.Mutex
 
-	// Fail, if set, is called before each effect, with its name as in Did, and before some reads: "read units", "read
-	// disk /dev/vdb", "read mount /data". If it returns an error, the effect or the read fails with it.
+	// Fail, if set, is called before each effect, with the name that Did has for it, and before some reads: "read
+	// units", "read disk /dev/vdb", "read mount /data". If it returns an error, the effect or the read fails with it.
 	Fail func(effect string) error
-	// Programs replace programs by their base name, also those below the directory.
+	// Programs has functions to call instead of programs, by base name, even for programs below the directory.
 	Programs map[string]func(machine.Cmd) ([]byte, error)
 	// Oneshot has the functions of oneshot units, which run and end. If the function returns an error, the unit has
 	// failed.
@@ -44,6 +44,8 @@ type Machine struct {
 	Tools []string
 	// Full makes every disk appear almost full.
 	Full bool
+	// SnapshotFull makes every snapshot report that it is full.
+	SnapshotFull bool
 
 	did []string
 }
@@ -58,6 +60,8 @@ type state struct {
 	Mounts   map[string]string `json:"mounts"` // path in the guest -> UUID
 	Packages map[string]string `json:"packages"`
 	Users    map[string]int    `json:"users"`
+	Mapped   string            `json:"mapped,omitempty"` // the device that MapData has mapped
+	Held     []string          `json:"held,omitempty"`   // "freeze /data" or "snapshot /data", until it ends
 }
 
 type unit struct {
@@ -73,7 +77,7 @@ type image struct {
 // Open returns the machine in a directory. If the directory is empty, the machine was never started.
 func Open(root string) *Machine { return &Machine{root: root} }
 
-// file is the record, under a name that the guest does not use.
+// file returns the path of the record. Its name is not used in the guest.
 func (s *Machine) file() string { return filepath.Join(s.root, ".simulated.json") }
 
 // view reads the record.
@@ -158,12 +162,17 @@ func (s *Machine) SetMount(path, uuid string) error {
 	})
 }
 
-// Reboot makes every unit inactive. Mounts stay; Remount mounts them as at boot. StartEnabled is the second half of a
-// boot; the recovery unit runs between the two.
+// Reboot is the first part of a boot. It makes every unit inactive, ends freezes and snapshots, and forgets the device
+// of MapData unless the unit that makes this device at boot is installed. It leaves the mounts alone. After Reboot a
+// boot goes on with Remount, the recovery unit and StartEnabled.
 func (s *Machine) Reboot() error {
 	return s.change("reboot", func(st *state) error {
 		for name, u := range st.Units {
 			st.Units[name] = unit{Unit: machine.Unit{Active: "inactive"}, Enabled: u.Enabled}
+		}
+		st.Held = nil
+		if !exists(filepath.Join(s.root, dataUnit)) {
+			st.Mapped = ""
 		}
 		return nil
 	})
@@ -205,5 +214,5 @@ func (s *Machine) Changed() time.Time {
 	return info.ModTime()
 }
 
-// Root returns the directory.
+// Root returns the directory of the machine.
 func (s *Machine) Root() string { return s.root }

@@ -20,7 +20,7 @@ var conditions = map[string]string{
 // dashboardUnit is started and stopped with hermes.service.
 const dashboardUnit = "hermes-dashboard.service"
 
-// ReloadUnits is only recorded in Did.
+// ReloadUnits is only recorded, in Did.
 func (s *Machine) ReloadUnits(context.Context) error {
 	return s.change("reload", func(*state) error { return nil })
 }
@@ -43,13 +43,13 @@ func (s *Machine) StartUnit(ctx context.Context, name string) error {
 	return s.change("start "+name, func(st *state) error { return s.start(st, name, false) })
 }
 
-// oneshot runs a unit of Oneshot, unless it has run since the last boot.
+// oneshot runs a unit of Oneshot, unless it has succeeded since the last boot.
 func (s *Machine) oneshot(ctx context.Context, name string, run func(context.Context) error) error {
 	var done bool
 	if err := s.view(func(st *state) { done = st.Units[name].Active == "active" }); err != nil || done {
 		return err
 	}
-	failure := run(ctx) // not inside change, because it uses this machine
+	failure := run(ctx) // not within change, since run may change this machine too
 	err := s.change("start "+name, func(st *state) error {
 		u := st.Units[name]
 		u.Unit = machine.Unit{Active: "active", Sub: "exited", Result: "success", Since: s.now()}
@@ -127,7 +127,7 @@ func (s *Machine) gateway(how string) error {
 	return os.WriteFile(filepath.Join(home, "gateway_state.json"), fmt.Appendf(nil, `{"gateway_state":%q}`, how), 0o600)
 }
 
-// Break sets the state of a unit until it is started again.
+// Break sets the state of a unit. The next start of the unit resets it.
 func (s *Machine) Break(name string, as machine.Unit) error {
 	return s.change("break "+name, func(st *state) error {
 		u := st.Units[name]

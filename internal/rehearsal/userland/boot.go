@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hermes-box/guest"
+	"hermes-box/guest/layout"
 	"hermes-box/guest/protocol"
 	"hermes-box/internal/rehearsal/simulate"
 )
@@ -32,19 +33,20 @@ type Disk struct {
 	Size int64
 }
 
-// Boot runs the machine until ctx ends. It writes the messages of the boot to console and calls ready when logins are
-// possible. An error means that the machine did not boot.
-func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready func()) error {
+// Boot runs the machine until ctx ends or somebody runs reboot in it. It writes the messages of the boot to console and
+// calls ready when logins are possible. again reports that the machine reboots. An error means that the machine did not
+// boot.
+func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready func()) (again bool, err error) {
 	g, err := m.Prepare(hw.Disks)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := m.memory(hw.Memory); err != nil {
-		return err
+		return false, err
 	}
 	m.printBoot(ctx, console)
 	sys := g.Machine.(*simulate.Machine)
-	if _, err := os.Stat(m.path(protocol.StateDir, "bootstrap.json")); err == nil {
+	if _, err := os.Stat(m.path(layout.Bootstrapped)); err == nil {
 		if sys.StartUnit(ctx, recoveryUnit) == nil { // the services require it
 			if err := sys.StartEnabled(ctx); err != nil {
 				fmt.Fprintf(console, "[FAILED] %v\r\n", err)
@@ -53,16 +55,45 @@ func (m Machine) Boot(ctx context.Context, hw Hardware, console io.Writer, ready
 	}
 	fmt.Fprintf(console, "\r\n%s demo ttyS0\r\n\r\ndemo login: ", osName)
 	ready()
-	m.listen(ctx, sys, hw)
+	serving, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.serve(serving, console)
+	}()
+	again = m.listen(ctx, sys, hw)
+	end()
+	if again {
+		<-ended // before the next boot makes the socket again
+	}
 	fmt.Fprint(console, "[  OK  ] Reached target System Shutdown.\r\n")
 	m.pause(context.Background(), 700*time.Millisecond)
-	return nil
+	return again, nil
+}
+
+// rebootFile is the file that requests a reboot of the machine.
+const rebootFile = "run/reboot"
+
+// reboot asks for a reboot of the machine, which ends all sessions.
+func (m Machine) reboot([]string) int {
+	if os.Getenv(asRoot) == "" {
+		fmt.Fprintln(os.Stderr, "reboot: must be superuser")
+		return 1
+	}
+	if err := errors.Join(os.MkdirAll(m.path("run"), 0o755), os.WriteFile(m.path(rebootFile), nil, 0o600)); err != nil {
+		fmt.Fprintln(os.Stderr, "reboot:", err)
+		return 1
+	}
+	return 0
 }
 
 // Prepare does the first part of a boot: it fills the root disk at the first boot, attaches the disks and mounts the
-// file systems in fstab. It starts no unit. It returns the machine as the engine uses it.
+// file systems in fstab. It starts no unit. It returns the engine on this machine.
 func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
 	if err := m.firstBoot(); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(m.path(rebootFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	sys := simulate.Open(m.Root)
@@ -86,7 +117,7 @@ func (m Machine) Prepare(disks []Disk) (*guest.Guest, error) {
 
 const osName = "Demo Linux (no VM)"
 
-// firstBoot writes, once, the files of an image and of cloud-init to the root disk.
+// firstBoot writes the files of an image and of cloud-init to a new root disk. It links the programs at every boot.
 func (m Machine) firstBoot() error {
 	const done = "var/lib/cloud/instance"
 	if _, err := os.Stat(m.path(done)); err == nil {
@@ -148,8 +179,30 @@ func (m Machine) printBoot(ctx context.Context, console io.Writer) {
 	}
 }
 
-// listen serves the ports of the running units until ctx ends.
-func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware) {
+// serve runs the service of a box, once the machine is bootstrapped. If the service fails, for example because the path
+// of its socket is too long, serve prints the error on the console and ends.
+func (m Machine) serve(ctx context.Context, console io.Writer) {
+	os.Setenv("TMUX_TMPDIR", m.path("tmp")) // not the tmux of this host
+	for {
+		if _, err := os.Stat(m.path(layout.Bootstrapped)); err == nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(m.path(protocol.SocketPath)), 0o700); err != nil {
+		return
+	}
+	if err := m.newHelper().Serve(ctx, m.path(protocol.SocketPath), io.Discard); err != nil {
+		fmt.Fprintf(console, "[FAILED] the service of the box: %v\r\n", err)
+	}
+}
+
+// listen serves the ports of the running units until ctx ends or a reboot is asked for.
+func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware) (reboot bool) {
 	open := map[string]*http.Server{}
 	defer func() {
 		for _, server := range open {
@@ -158,8 +211,8 @@ func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware)
 	}()
 	var seen, looked time.Time
 	for {
-		// Poll less often if nothing has changed for a while. A second change within one tick of the clock is seen a
-		// second later.
+		// Poll less often if nothing has changed for a while. A change is noticed by the time stamp of the record. If
+		// two changes have the same time stamp, the second is noticed up to a second later.
 		wait := 20 * time.Millisecond
 		if time.Since(seen) > 10*time.Second {
 			wait = 250 * time.Millisecond
@@ -168,9 +221,12 @@ func (m Machine) listen(ctx context.Context, sys *simulate.Machine, hw Hardware)
 			seen, looked = changed, time.Now()
 			m.follow(sys, hw, open)
 		}
+		if _, err := os.Lstat(m.path(rebootFile)); err == nil {
+			return true
+		}
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-time.After(wait):
 		}
 	}

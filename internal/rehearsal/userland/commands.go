@@ -45,7 +45,8 @@ func (m Machine) sudo(args []string) int {
 	return 126
 }
 
-// systemctl acts on the units of the machine. It accepts any other unit and does nothing.
+// systemctl starts, stops and restarts units of the machine, and prints their state. It ignores other verbs and all
+// flags.
 func (m Machine) systemctl(args []string) int {
 	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
 	if len(args) == 0 {
@@ -115,7 +116,7 @@ func getent(m Machine, args []string) int {
 	return 0
 }
 
-// findmnt finds nothing: the machine has no mounts of directories of the host.
+// findmnt finds nothing, since the machine has no mounts of directories of the host.
 func findmnt(Machine, []string) int { return 1 }
 
 // sha256sum prints digests of files, or with -c checks the lines on standard input. macOS has no such program.

@@ -20,8 +20,8 @@ import (
 // agentHome is the working directory of a login.
 const agentHome = "/home/agent"
 
-// Login returns the command that sshd runs on the machine, or a shell if command is empty. It has the environment of
-// a login, and real paths in place of the paths of the machine. The caller sets its streams.
+// Login returns the command that sshd runs on the machine, or tm if command is empty, with the environment of a login.
+// Paths of the machine in command are replaced with real ones. The caller sets the streams.
 func (m Machine) Login(command, term string) *exec.Cmd {
 	if command == "" {
 		command = "tm" // as a login shell of a box does
@@ -29,7 +29,8 @@ func (m Machine) Login(command, term string) *exec.Cmd {
 	shell := loginShell()
 	cmd := exec.Command(shell, "-c", m.real(command))
 	cmd.Dir = m.path(agentHome)
-	cmd.Env = append(simulate.Open(m.Root).LoginEnvironment(agentHome), "USER=agent", "LOGNAME=agent", "SHELL="+shell, "SSH_CONNECTION=127.0.0.1 60022 127.0.0.1 22")
+	cmd.Env = append(simulate.Open(m.Root).LoginEnvironment(agentHome), "USER=agent", "LOGNAME=agent", "SHELL="+shell, "SSH_CONNECTION=127.0.0.1 60022 127.0.0.1 22",
+		"TMUX_TMPDIR="+m.path("tmp")) // not the tmux server of this host
 	if term != "" {
 		cmd.Env = append(cmd.Env, "TERM="+term)
 	}
@@ -59,10 +60,10 @@ func (m Machine) session() int {
 	return 1
 }
 
-// tm is the guest's command tm. There is no tmux in the simulation.
+// tm runs the guest's command tm. In the simulation a shell takes the place of tmux.
 func (m Machine) tm(args []string) int { return m.helper(append([]string{protocol.Attach}, args...)) }
 
-// terminal returns the arguments of a helper unchanged, or nil if it has to attach to tmux.
+// terminal returns the arguments of a helper unchanged, or nil if they ask for an attach to tmux.
 func (m Machine) terminal(args []string) []string {
 	if len(args) > 0 && args[0] == protocol.Attach && !slices.Contains(args, "--") {
 		return nil
@@ -151,7 +152,7 @@ func (m Machine) names(name string) bool {
 	return false
 }
 
-// quoted returns a path quoted for a place inside this quote of a shell word; 0 is a place outside quotes.
+// quoted quotes a path for a place in a shell word: within quotes of this kind, or outside of quotes if quote is 0.
 func quoted(path string, quote byte) string {
 	switch quote {
 	case '\'':

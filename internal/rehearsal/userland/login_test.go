@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// real keeps the words of a command, whatever characters the name of the directory has.
+// real does not split or join the words of a command, whatever characters the name of the directory has.
 func TestRealInOddDirectories(t *testing.T) {
 	for _, name := range []string{"a b", "it's", `q"q`, "$HOME", "`id`", `b\s`} {
 		root := filepath.Join(t.TempDir(), name)
@@ -67,4 +68,13 @@ func FuzzReal(f *testing.F) {
 			t.Errorf("%q becomes %q", command, m.real(command))
 		}
 	})
+}
+
+// A login does not find the tmux server of this host, so that an attach to the demo does not attach to the user's own
+// session.
+func TestLoginHasNoTmuxOfTheHost(t *testing.T) {
+	m := Machine{Root: t.TempDir()}
+	if want := "TMUX_TMPDIR=" + m.path("tmp"); !slices.Contains(m.Login("true", "").Env, want) {
+		t.Errorf("%s is not in the environment", want)
+	}
 }

@@ -1,12 +1,13 @@
 // Package userland is the software of a simulated machine: its boot, its logins, and the programs that the host calls
-// in it, above all the guest helper. They are the running executable under other names, linked into /usr/bin of the
-// machine. Programs that only read or write files are those of this host.
+// in it, such as the guest helper. In the machine's /usr/bin these programs are links to the running executable.
+// Programs that only read or write files are those of this host.
 //
 // There is no VM: everything runs on this host, and nothing separates it from the host.
 package userland
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,14 +24,14 @@ import (
 // Machine is a simulated machine with its faults.
 type Machine struct {
 	Root string // the directory that is the machine's /
-	// Fault, if set, reports whether the machine has a fault of Faults.
+	// Fault, if set, reports whether the machine has the fault of that name, which is one of Faults.
 	Fault func(name string) bool
 	// Pause, if set, waits for the time that an action takes on a real machine. It returns early when ctx ends.
 	Pause func(ctx context.Context, usual time.Duration)
 }
 
 // Faults lists the names of the faults of a machine.
-var Faults = []string{"data-unmounted", "guest-hangs", "clock-skew", "dns-dead", "smoke-fails", "health-fails", "low-disk", "extra-tool"}
+var Faults = []string{"data-unmounted", "guest-hangs", "clock-skew", "dns-dead", "smoke-fails", "health-fails", "low-disk", "extra-tool", "snapshot-fails", "snapshot-full"}
 
 const recoveryUnit = "hermes-box-recovery.service"
 
@@ -44,11 +45,12 @@ var programs = map[string]func(m Machine, args []string) int{
 	"findmnt":          findmnt,
 	"sha256sum":        sha256sum,
 	"tm":               Machine.tm,
+	"reboot":           Machine.reboot,
 }
 
-// Main runs one of the programs of a simulated machine, if this process was started as one: under its name, with the
-// machine's directory in the environment. It returns the exit status.
-func Main(with func(root string) Machine) (status int, is bool) {
+// Main runs a program of a simulated machine and returns its exit status, if this process was started under the name of
+// that program, with the machine's directory in the environment. Otherwise it returns false.
+func Main(with func(root string) Machine) (status int, ok bool) {
 	root := os.Getenv(simulate.RootVariable)
 	if root == "" {
 		return 0, false
@@ -97,11 +99,20 @@ func (m Machine) pause(ctx context.Context, usual time.Duration) {
 	}
 }
 
-// open returns the machine as the engine uses it.
+// open returns the engine on this machine.
 func (m Machine) open() *guest.Guest {
 	sys := simulate.Open(m.Root)
 	g := &guest.Guest{Tree: durable.Tree{Root: m.Root}, Machine: sys, Helper: m.path(protocol.HelperPath), Now: m.now}
 	sys.Full = m.fault("low-disk")
+	sys.SnapshotFull = m.fault("snapshot-full")
+	if m.fault("snapshot-fails") {
+		sys.Fail = func(effect string) error {
+			if effect == "snapshot "+protocol.DataDir {
+				return errors.New("device mapper: no such device")
+			}
+			return nil
+		}
+	}
 	sys.Crashes = func(unit string) bool { return unit == "executor.service" && m.fault("health-fails") }
 	if m.fault("extra-tool") {
 		sys.Tools = []string{"execute", "resume", "shell"}
@@ -128,12 +139,19 @@ func (m Machine) now() time.Time {
 	return time.Now()
 }
 
-// helper is the guest helper of this machine.
+// helper runs the guest helper of this machine.
 func (m Machine) helper(args []string) int {
 	if args = m.terminal(args); args == nil {
 		return m.session()
 	}
-	helper := serve.Helper{Root: os.Getenv(asRoot) != "", Command: m.command, Open: func(verb string) *guest.Guest {
+	helper := m.newHelper()
+	helper.Root = os.Getenv(asRoot) != ""
+	return helper.Main(args)
+}
+
+// newHelper returns the guest helper of this machine.
+func (m Machine) newHelper() serve.Helper {
+	return serve.Helper{Command: m.command, Open: func(verb string) *guest.Guest {
 		for verb == protocol.VerbStatus && m.fault("guest-hangs") {
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -142,7 +160,6 @@ func (m Machine) helper(args []string) int {
 		g.Emit = m.takeTime
 		return g
 	}}
-	return helper.Main(args)
 }
 
 // takeTime pauses for each step of the engine, in proportion to the time that the step takes on a real machine.

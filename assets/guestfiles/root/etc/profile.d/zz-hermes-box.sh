@@ -1,4 +1,4 @@
-# An interactive ssh login of agent opens tmux. Commands, scripts and shells inside tmux do not.
+# An interactive ssh login of the user agent opens tmux. Commands, scripts and shells inside tmux do not.
 case $- in
 *i*)
 	if [ -n "${SSH_TTY-}" ] && [ -z "${TMUX-}" ] && [ -t 0 ] && [ -t 1 ] && [ "$(id -u)" = 1000 ]; then

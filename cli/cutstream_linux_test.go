@@ -1,0 +1,5 @@
+package cli
+
+import "syscall"
+
+func dieWithUs() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

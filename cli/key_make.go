@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"hermes-box/ops"
+	"hermes-box/ops/keys"
+)
+
+func (a *app) keyMake() *cobra.Command {
+	identity, passphrase, stdin := "", false, false
+	cmd := &cobra.Command{
+		Use: "make", Args: cobra.NoArgs,
+		Short: "make the key of a box that has none, or a new one if it is lost",
+		Long: `Make the key of a box that an earlier version made without one. If there are backups, no key is made: the identity that
+opens them is looked for in the keyring and in the key's file, and its record is written again.
+
+If the key is lost and there is no exported copy of it, something else may still open the backups: their passphrase, or the
+identity of another recipient. With --passphrase or --identity, a new key is made that opens them too. All backups stay, and
+whatever opened them before still does. A key that works is never replaced.`,
+		Example: "  hermes-box key make\n  hermes-box key make --passphrase\n  hermes-box key make --identity /media/stick/backup.age-identity",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := a.openBox(); err != nil {
+				return err
+			}
+			var given []age.Identity
+			var err error
+			secret := ""
+			switch {
+			case identity != "":
+				given, err = keys.ReadIdentities(identity)
+			case passphrase || stdin:
+				secret, err = a.passphrase(cmd.Context(), "hermes-box key make --passphrase", stdin, false)
+			}
+			if err != nil {
+				return err
+			}
+			return onKey(cmd.Context(), a, verb(cmd), func(b *ops.Box, sink ops.Sink) (*ops.KeyMade, error) {
+				return b.MakeKey(cmd.Context(), given, secret, sink)
+			}, keyMade)
+		},
+	}
+	cmd.Flags().StringVar(&identity, "identity", "", "file with the identity of another recipient, which opens the backups; it is only read")
+	cmd.Flags().BoolVar(&passphrase, "passphrase", false, "open the backups with their passphrase, which is asked for")
+	cmd.Flags().BoolVar(&stdin, "stdin", false, "read the passphrase from stdin, to the end of the line")
+	cmd.MarkFlagsMutuallyExclusive("passphrase", "identity")
+	cmd.MarkFlagsMutuallyExclusive("stdin", "identity")
+	return cmd
+}
+
+func keyMade(p *printer, b *ops.Box, made *ops.KeyMade) {
+	switch {
+	case made.Found:
+		p.line("%s the identity of box %s is found, and its record is written again: %s", p.green("✓"), p.bold(b.Name()), made.Where)
+		return
+	case made.Already:
+		p.line("box %s has a key: %s", p.bold(b.Name()), made.Where)
+		return
+	}
+	p.line("%s the key of box %s is in %s", p.green("✓"), p.bold(b.Name()), made.Where)
+	if made.Earlier != "" {
+		p.line("  it opens all backups of the box; a copy of the lost key would still open them")
+		p.line("  %s", p.dim("→ to end that: hermes-box key remove-recipient "+made.Earlier))
+	}
+	newKey(p)
+}
+
+// newKey warns that nobody has a copy of the new key.
+func newKey(p *printer) {
+	p.line("%s the key of this box is new, and has no copy yet", p.yellow("!"))
+	p.line("  %s", p.dim("→ hermes-box key export FILE"))
+}

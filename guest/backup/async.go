@@ -1,0 +1,63 @@
+package backup
+
+import (
+	"io"
+
+	"hermes-box/guest/protocol/tree"
+)
+
+// asyncBuffers is how many buffers of tree.MaxData bytes an asyncWriter holds at most.
+const asyncBuffers = 16
+
+// asyncWriter is a buffered Writer whose bytes another goroutine writes, so that the next data is read while ssh
+// encrypts the data before it.
+type asyncWriter struct {
+	full   chan []byte // to be written, in order
+	free   chan []byte
+	failed chan struct{} // closed when a write has failed; err is set before
+	done   chan struct{} // closed when the goroutine has ended
+	err    error
+}
+
+func newAsyncWriter(w io.Writer) *asyncWriter {
+	a := &asyncWriter{full: make(chan []byte, asyncBuffers), free: make(chan []byte, asyncBuffers),
+		failed: make(chan struct{}), done: make(chan struct{})}
+	for range asyncBuffers {
+		a.free <- nil // allocated by the first Write that uses it
+	}
+	go func() {
+		defer close(a.done)
+		for p := range a.full {
+			if a.err == nil {
+				if _, a.err = w.Write(p); a.err != nil {
+					close(a.failed)
+				}
+			}
+			a.free <- p
+		}
+	}()
+	return a
+}
+
+// Write copies p. It may return the error of an earlier write.
+func (a *asyncWriter) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		select {
+		case <-a.failed:
+			return n, a.err
+		case buf := <-a.free:
+			part := p[:min(len(p), tree.MaxData)]
+			a.full <- append(buf[:0], part...)
+			n += len(part)
+			p = p[len(part):]
+		}
+	}
+	return n, nil
+}
+
+// Close waits until everything is written, and returns the first error.
+func (a *asyncWriter) Close() error {
+	close(a.full)
+	<-a.done
+	return a.err
+}

@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package keyringtest is for tests on Linux.
+package keyringtest

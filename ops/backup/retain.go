@@ -1,0 +1,182 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hermes-box/ops/fault"
+)
+
+// ErrKept is wrapped by the error of Delete, Prune and Sweep if a listed bundle cannot be read: the backups were
+// deleted, but no chunk was removed. The error names the bundle.
+var ErrKept = errors.New("no data is removed from the disk")
+
+// Delete deletes a backup, and the chunks that no other backup needs. Unless forced, it refuses to delete the only good
+// backup, or the only good backup that is complete. A backup of which only the envelope is damaged may be good. After a
+// crash during the deletion the backup is not listed, and the next Sweep removes the rest.
+func (p *Pool) Delete(ctx context.Context, id string, forced bool) error {
+	list, err := p.listed()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(e Envelope) bool { return e.ID == id })
+	if i < 0 {
+		return noSuch(id)
+	}
+	others := slices.ContainsFunc(list, func(e Envelope) bool {
+		return e.ID != id && (!e.Partial() || list[i].Partial()) && p.Sound(ctx, &e)
+	})
+	record, err := p.record(id)
+	good := err == nil && (p.Sound(ctx, record) || record.Repairable && p.complete(ctx, record))
+	if !forced && good && !others {
+		what := "is the only good backup"
+		if len(list) > 1 && !list[i].Partial() {
+			what += " that is complete"
+		}
+		return fault.New(fault.PreflightFailed, "%s %s", id, what).
+			Hint("make another one first: hermes-box backup")
+	}
+	if err := p.unlist(id); err != nil {
+		return err
+	}
+	return p.Sweep(ctx)
+}
+
+// Sound reports whether a listed backup counts as good: it was verified, its envelope and its bundle were made with
+// this key and have not changed since, and its chunks exist. The content of the chunks is not read.
+func (p *Pool) Sound(ctx context.Context, e *Envelope) bool {
+	if !e.Good() {
+		return false
+	}
+	record, err := p.record(e.ID)
+	return err == nil && record.Good() && p.complete(ctx, record)
+}
+
+// complete reports whether the bundle of a backup can be read and its chunks exist. Its envelope may be damaged.
+func (p *Pool) complete(ctx context.Context, e *Envelope) bool {
+	b, err := p.outline(ctx, e)
+	return err == nil && !slices.ContainsFunc(b.Chunks, func(c Chunk) bool { return p.stat(c.ID) == 0 })
+}
+
+// Prune deletes the backups that retention does not keep, and returns their ids. Of the good backups of each data disk
+// it keeps the newest, as many as keep says but at least one, and the newest complete one. Since each disk is counted
+// separately, new backups of this box do not push out imported ones or those of an earlier box of that name. Damaged
+// backups do not count, and are left for Delete.
+func (p *Pool) Prune(ctx context.Context, keep int) (deleted []string, err error) {
+	list, err := p.listed()
+	if err != nil {
+		return nil, err
+	}
+	kept, complete := map[string]int{}, map[string]bool{} // by disk
+	for _, e := range slices.Backward(list) {
+		if err := ctx.Err(); err != nil {
+			return deleted, err
+		}
+		if !p.Sound(ctx, &e) {
+			continue
+		}
+		if kept[e.Disk] < max(keep, 1) || !complete[e.Disk] && !e.Partial() {
+			kept[e.Disk]++
+			complete[e.Disk] = complete[e.Disk] || !e.Partial()
+			continue
+		}
+		if err := p.unlist(e.ID); err != nil {
+			return deleted, err
+		}
+		deleted = append(deleted, e.ID)
+	}
+	return deleted, p.Sweep(ctx)
+}
+
+// Sweep removes what killed commands left: bundles that were being listed or deleted, files in tmp/, and chunks and
+// artifacts that no bundle names. If a listed bundle cannot be read, it may need any of the chunks and artifacts: Sweep
+// then removes none of them, and the error wraps ErrKept.
+func (p *Pool) Sweep(ctx context.Context) error {
+	entries, err := os.ReadDir(p.disk.dir)
+	if err != nil {
+		return err
+	}
+	listed := []string{}
+	for _, id := range ids(entries) {
+		if p.disk.has(envelopeName(id)) || !p.disk.has(changingName(id)) {
+			listed = append(listed, id)
+		} else if err := p.disk.remove(bundleName(id)); err != nil {
+			return err
+		}
+	}
+	if err := p.disk.syncDirs(); err != nil { // before sweepTemp removes the envelopes that keep these bundles unlisted
+		return err
+	}
+	if err := p.sweepTemp(); err != nil {
+		return err
+	}
+	needed, artifacts := map[string]bool{}, map[string]bool{}
+	for _, id := range listed {
+		b, err := p.outline(ctx, &Envelope{ID: id, Repairable: true}) // Repairable: outline needs no envelope
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if provesNothing(err) {
+			return fmt.Errorf("%w, because %s cannot be read now and may need it: %w", ErrKept, id, err)
+		} else if err != nil {
+			return fault.New(fault.IntegrityFailed, "%w, because %s cannot be read and may need it: %v", ErrKept, id, err).
+				Hint("hermes-box backup delete %s", id)
+		}
+		for _, c := range b.Chunks {
+			needed[c.ID] = true
+		}
+		for _, a := range b.Artifacts {
+			if name, err := artifactName(a.Digest); err == nil {
+				artifacts[name] = true
+			}
+		}
+	}
+	return errors.Join(p.sweepChunks(ctx, needed), p.sweepArtifacts(ctx, artifacts), p.disk.syncDirs())
+}
+
+func (p *Pool) sweepTemp() error {
+	entries, err := os.ReadDir(p.disk.path("tmp"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := p.disk.remove(filepath.Join("tmp", e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepChunks removes the chunks that are not needed. Files with other names are not ours, and are left.
+func (p *Pool) sweepChunks(ctx context.Context, needed map[string]bool) error {
+	for i := range 256 {
+		dir := fmt.Sprintf("chunks/%02x", i)
+		entries, err := os.ReadDir(p.disk.path(dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			id, ok := strings.CutSuffix(e.Name(), ".age")
+			if !ok || !validID(id) || !strings.HasPrefix(id, dir[len("chunks/"):]) || needed[id] {
+				continue
+			}
+			if err := p.disk.remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

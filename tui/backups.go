@@ -1,0 +1,253 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"hermes-box/internal/age"
+	"hermes-box/ops"
+	"hermes-box/ops/backup"
+	"hermes-box/tui/widget"
+)
+
+// backups is the view of the backups of the box. Their list is in Known.
+type backups struct {
+	list widget.List
+	id   string // of the selected backup, which stays selected when the list changes
+
+	drills map[string]*ops.Drill // the last drill of each backup, by its ID
+}
+
+// settle finds the selected backup again in a list that may have changed.
+func (b *backups) settle(all []backup.Envelope) {
+	for i := range all {
+		if all[i].ID == b.id {
+			b.list.At = i
+			return
+		}
+	}
+	b.list.Move(0, len(all))
+	b.id = ""
+	if b.list.At < len(all) {
+		b.id = all[b.list.At].ID
+	}
+}
+
+// selected returns the selected backup, or false if there is none.
+func (b *backups) selected(all []backup.Envelope) (backup.Envelope, bool) {
+	b.settle(all)
+	if len(all) == 0 {
+		return backup.Envelope{}, false
+	}
+	return all[b.list.At], true
+}
+
+func (b *backups) move(all []backup.Envelope, by int) {
+	b.settle(all)
+	b.list.Move(by, len(all))
+	b.id = ""
+	b.settle(all)
+}
+
+// pick selects the backup on line y, below the header, the edge of the panel and the names of the columns.
+func (b *backups) pick(all []backup.Envelope, y int) {
+	if row := b.list.Top + y - 3; y >= 3 && row < len(all) {
+		b.move(all, row-b.list.At)
+	}
+}
+
+// view lists the backups, and below them all that is known about the selected one: exactly h lines of w cells.
+func (b *backups) view(p page, s *state, w, h int) []string {
+	all := s.known.Backups
+	e, ok := b.selected(all)
+	title := p.Title.Render("backups")
+	if timer := s.status().Schedule; timer != nil && timer.Every != "" && timer.Problem == "" {
+		title += p.Dim.Render("  one every " + timer.Every)
+	}
+	var lines []string
+	switch {
+	case s.known.BackupsErr != nil:
+		lines = widget.Wrap(p.Bad.Render("✗ ")+widget.Clean(s.known.BackupsErr.Error()), w-4)
+	case len(all) == 0:
+		lines = widget.Wrap(s.name()+" has no backup yet. A backup holds everything on the data disk: your work, your logins, the agents' memory. "+
+			"It is encrypted, and it is listed here once it was read back and compared.", w-4)
+		lines = append(lines, "", p.Key.Render("n")+" makes one")
+	}
+	if !ok {
+		return p.Focused().Panel(title, w, h, lines)
+	}
+	about := aboutBackup(p, e, b.drills[e.ID], w-4)
+	below := min(len(about)+2, h*3/5)
+	top := h - below
+	rows := max(1, top-3)
+	from, to := b.list.Window(len(all), rows)
+	if to-from < len(all) {
+		title += p.Dim.Render("  " + fromTo(from, to, len(all)))
+	} else {
+		title += p.Dim.Render("  " + widget.Count(len(all), "backup"))
+	}
+	lines = append(lines, b.rows(p, s, w-4, from, to)...)
+	name := p.Title.Render(or(widget.Clean(e.Label), "backup"))
+	return append(p.Focused().Panel(title, w, top, lines), p.Panel(name, w, below, about)...)
+}
+
+// The widths of the columns of the list. The state takes the rest; labels are shown if they leave room for it.
+const (
+	markCells, ageCells, sizeCells, stateCells = 2, 9, 11, 24
+)
+
+// rows draws the names of the columns, then the backups s.known.Backups[from:to].
+func (b *backups) rows(p page, s *state, w, from, to int) []string {
+	labels := 0
+	for _, e := range s.known.Backups {
+		if e.Label != "" {
+			labels = max(labels, ansi.StringWidth(e.Label)+2)
+		}
+	}
+	labels = max(0, min(labels, w-markCells-ageCells-2*sizeCells-stateCells))
+	if labels < 6 { // too little for a useful text
+		labels = 0
+	}
+	label := func(text string) string {
+		if labels == 0 {
+			return ""
+		}
+		return widget.Fit(text, labels-2) + "  "
+	}
+	out := []string{p.Dim.Render(widget.Fit(strings.Repeat(" ", markCells)+widget.Fit("age", ageCells)+widget.Fit("size", sizeCells)+
+		widget.Fit("added", sizeCells)+label("label")+"state", w))}
+	for i := from; i < to; i++ {
+		e := s.known.Backups[i]
+		mark, when := "  ", widget.Fit(ageOf(p, e), ageCells)
+		if i == b.list.At {
+			mark, when = p.Accent.Render("▸ "), p.Title.Render(when)
+		}
+		line := mark + when
+		if e.Damaged == "" {
+			line += widget.Fit(widget.Size(e.Bytes), sizeCells) + widget.Fit("+"+widget.Size(e.Added), sizeCells)
+		} else {
+			line += widget.Fit("", 2*sizeCells)
+		}
+		line += label(widget.Clean(e.Label))
+		room := w - ansi.StringWidth(line)
+		if o := s.own; o != nil && o.verb.backup == e.ID && len(o.steps) > 0 && o.steps[0].state == stepRunning {
+			line += o.steps[0].progress(p, room)
+		} else {
+			line += backupSign(p, e, room)
+		}
+		out = append(out, widget.Fit(line, w))
+	}
+	return out
+}
+
+// ageOf returns how long ago a backup was made. For a damaged backup, only the time in its ID is known.
+func ageOf(p page, e backup.Envelope) string {
+	at := e.Time
+	if e.Damaged != "" {
+		var err error
+		if at, _, err = backup.ParseID(e.ID); err != nil {
+			return "unknown"
+		}
+	}
+	return age.Format(p.now.Sub(at))
+}
+
+// backupSign draws the state of a backup in w cells, shortened if it does not fit.
+func backupSign(p page, e backup.Envelope, w int) string {
+	var texts []string // the longest first
+	tone := widget.Bad
+	glyph := "✗"
+	switch {
+	case e.Repairable:
+		texts = []string{"its record is damaged", "damaged"}
+	case e.Damaged != "":
+		texts = []string{"damaged"}
+	case e.Failed != "":
+		texts = []string{"failed its verification", "damaged"}
+	case e.Partial():
+		glyph, tone = "!", widget.Warn
+		texts = []string{"partial, " + widget.Count(e.Problems, "file") + " not read", "partial"}
+	default:
+		glyph, tone = "✓", widget.Good
+		texts = []string{"verified " + age.Format(p.now.Sub(e.Verified)) + " ago", "verified"}
+	}
+	text := texts[len(texts)-1]
+	for _, t := range texts {
+		if ansi.StringWidth(t)+2 <= w {
+			text = t
+			break
+		}
+	}
+	return p.Sign(sign(glyph, text, tone))
+}
+
+// aboutBackup returns all that is known about a backup, one fact a line. drill is the last drill of the backup; nil if
+// there was none.
+func aboutBackup(p page, e backup.Envelope, drill *ops.Drill, w int) (out []string) {
+	const label = 12
+	fact := func(name, text string, ink widget.Ink) {
+		for i, line := range widget.Wrap(widget.Clean(text), max(1, w-label)) {
+			head := widget.Fit("", label)
+			if i == 0 {
+				head = p.Dim.Render(widget.Fit(name, label))
+			}
+			out = append(out, head+ink.Render(line))
+		}
+	}
+	plain := widget.Ink{}
+	if e.Damaged != "" {
+		fact("damaged", e.Damaged, p.Bad)
+		if e.Repairable {
+			fact("repair", "v reads the backup, and writes its record again", plain)
+		}
+		fact("id", e.ID, plain)
+		return out
+	}
+	if e.Failed != "" {
+		fact("failed", e.Failed, p.Bad)
+	}
+	fact("made", e.Time.Local().Format(time.DateTime)+", of box "+e.Box+" ("+e.Arch+")", plain)
+	fact("holds", widget.Count(e.Entries, "file")+", "+widget.Size(e.Bytes)+"; it added "+widget.Size(e.Added)+" on this disk", plain)
+	if e.Partial() {
+		fact("partial", widget.Count(e.Problems, "file")+" could not be read", p.Warn)
+	}
+	if e.Failed == "" {
+		text := age.Format(p.now.Sub(e.Verified)) + " ago"
+		if e.OldestRead.Before(e.Verified.Add(-time.Minute)) {
+			text += "; its oldest data was last read " + age.Format(p.now.Sub(e.OldestRead)) + " ago"
+		}
+		fact("verified", text, plain)
+	}
+	if drill != nil {
+		text, ink := age.Format(p.now.Sub(drill.Ended))+" ago, into a box: no difference", plain
+		if drill.Into == "files" {
+			text = age.Format(p.now.Sub(drill.Ended)) + " ago, into a directory: no difference"
+		}
+		if !drill.Good() {
+			text, ink = strings.TrimSuffix(text, "no difference")+widget.Count(drill.Different, "difference")+", listed in "+drill.Report, p.Bad
+		}
+		fact("drilled", text, ink)
+	}
+	fact("opened by", openers(e), plain)
+	digest := "sha256:" + e.Digest
+	if ansi.StringWidth(digest) > w-label {
+		digest = short(digest)
+	}
+	fact("id", e.ID, plain)
+	fact("digest", digest, plain)
+	return out
+}
+
+// openers lists the recipients of a backup, shortened.
+func openers(e backup.Envelope) string {
+	var all []string
+	for _, r := range e.Recipients {
+		if len(r) > 16 {
+			r = r[:12] + "…"
+		}
+		all = append(all, r)
+	}
+	return widget.Count(len(all), "recipient") + ": " + strings.Join(all, ", ")
+}
