@@ -75,7 +75,8 @@ func (a *app) typedJSON(text string) string {
 	return a.withProgram(text, string(escaped[1:len(escaped)-1]))
 }
 
-// withProgram replaces the name of the program in the command lines of a text, except where --help follows the verb.
+// withProgram replaces the name of the program in the command lines of a text, except where --help follows the verb or
+// where it was replaced before.
 func (a *app) withProgram(text, program string) string {
 	if program == "hermes-box" {
 		return text
@@ -83,7 +84,7 @@ func (a *app) withProgram(text, program string) string {
 	var out strings.Builder
 	end := 0
 	for _, at := range a.commands.find(text) {
-		if strings.HasPrefix(text[at[2]:], " --help") {
+		if strings.HasPrefix(text[at[2]:], " --help") || strings.HasSuffix(text[:at[1]], program) {
 			continue
 		}
 		out.WriteString(text[end:at[0]])
@@ -147,16 +148,19 @@ func realPath(path string) string {
 	return path
 }
 
-// homeVariable returns the assignment of HERMES_BOX_HOME and a space, if the variable names another directory than the
-// default state directory, and the default one also has a box whose config is in the directory of path. Otherwise it
-// returns "".
+// homeVariable returns the assignment of HERMES_BOX_HOME that a command on the box of the config at path needs.
 func homeVariable(path string) string {
-	dir := os.Getenv(homeName)
-	if dir == "" {
+	usual, err := usualHome()
+	if err != nil {
 		return ""
 	}
-	usual, err := usualHome()
-	if err != nil || samePath(usual, dir) || !slices.Contains(store.At(usual).ConfigDirs(), filepath.Dir(realPath(path))) {
+	return homeAssignment(os.Getenv(homeName), usual, path)
+}
+
+// homeAssignment returns the assignment of dir to HERMES_BOX_HOME and a space, if dir is not the default state directory
+// usual, and usual also has a box whose config is in the directory of path. Otherwise it returns "".
+func homeAssignment(dir, usual, path string) string {
+	if dir == "" || samePath(usual, dir) || !slices.Contains(store.At(usual).ConfigDirs(), filepath.Dir(realPath(path))) {
 		return ""
 	}
 	return homeName + "=" + shellescape.Quote(dir) + " "

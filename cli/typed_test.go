@@ -24,7 +24,7 @@ import (
 
 // A printed command acts on the same box as the command that printed it, however that box was chosen.
 func TestTypedCommandsNameTheBox(t *testing.T) {
-	dir, home, usual := t.TempDir(), t.TempDir(), t.TempDir()
+	dir, user := t.TempDir(), t.TempDir()
 	for _, name := range []string{"hermes-box.yaml", "other.yaml", "it's b.yaml"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -41,17 +41,13 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 	}
 	here, other, odd := filepath.Join(dir, "hermes-box.yaml"), filepath.Join(dir, "other.yaml"), filepath.Join(dir, "it's b.yaml")
 	quoted := shellescape.Quote(odd)
-	h, err := store.Open(filepath.Join(usual, ".hermes-box"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
-		name            string
-		dir, flag       string
-		env, home, user string
-		demo            bool
-		demoDir         string
-		want            string
+		name      string
+		dir, flag string
+		env       string
+		demo      bool
+		demoDir   string
+		want      string
 	}{
 		{name: "config of the current directory", dir: dir, want: "hermes-box"},
 		{name: "flag names another config", dir: dir, flag: "other.yaml", want: "hermes-box --config " + other},
@@ -63,25 +59,17 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 		{name: "flag and variable differ", dir: empty, flag: other, env: here, want: "hermes-box --config " + other},
 		{name: "flag, directory without config", dir: empty, flag: other, want: "hermes-box --config " + other},
 		{name: "flag and variable agree", dir: empty, flag: other, env: other, want: "hermes-box"},
-		{name: "another home", dir: dir, home: home, user: usual, want: "HERMES_BOX_HOME=" + home + " hermes-box"},
-		{name: "another home, and the usual one has no such box", dir: dir, home: home, user: home, want: "hermes-box"},
 		{name: "a demo", dir: dir, demo: true, want: "hermes-box --demo"},
-		{name: "a demo in the default directory", dir: dir, user: usual, demo: true, demoDir: caches + "/hermes-box-demo", want: "hermes-box --demo"},
-		{name: "a demo elsewhere, and none in the default directory", dir: dir, user: usual, demo: true, demoDir: "/x/a demo",
+		{name: "a demo in the default directory", dir: dir, demo: true, demoDir: caches + "/hermes-box-demo", want: "hermes-box --demo"},
+		{name: "a demo elsewhere, and none in the default directory", dir: dir, demo: true, demoDir: "/x/a demo",
 			want: "HERMES_BOX_DEMO_DIR='/x/a demo' hermes-box --demo"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := h.SaveRecord(&store.Record{Name: "main", ConfigDir: realPath(dir)}); err != nil {
-				t.Fatal(err)
-			}
 			t.Chdir(c.dir)
 			t.Setenv("HERMES_BOX_CONFIG", c.env)
-			t.Setenv("HERMES_BOX_HOME", c.home)
-			t.Setenv("HOME", c.user)
+			t.Setenv("HERMES_BOX_HOME", "")
+			t.Setenv("HOME", user)
 			t.Setenv(demo.DirVariable, c.demoDir)
-			if dir, err := usualHome(); err == nil && c.user == usual && dir != string(h) {
-				t.Skip("root uses the home of the user hermes-box, which exists here")
-			}
 			a := &app{configFlag: c.flag, demo: c.demo}
 			text := "type hermes-box destroy --force, or hermes-box exec -- ls; see hermes-box man and hermes-box start --help"
 			want := fmt.Sprintf("type %[1]s destroy --force, or %[1]s exec -- ls; see hermes-box man and hermes-box start --help", c.want)
@@ -107,6 +95,36 @@ func TestTypedCommandsNameTheBox(t *testing.T) {
 				t.Errorf("in JSON: %v, %s", err, out.Line)
 			}
 		})
+	}
+}
+
+// A printed command sets HERMES_BOX_HOME if it would act on another box without it.
+func TestTypedCommandsNameTheStateDirectory(t *testing.T) {
+	config, other, usual := t.TempDir(), t.TempDir(), t.TempDir()
+	h, err := store.Open(usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.SaveRecord(&store.Record{Name: "main", ConfigDir: realPath(config)}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(config, "hermes-box.yaml")
+	for _, c := range []struct{ name, dir, usual, want string }{
+		{"not set", "", usual, ""},
+		{"the default directory", usual, usual, ""},
+		{"another directory", other, usual, "HERMES_BOX_HOME=" + other + " "},
+		{"another directory, and the default one has no such box", other, filepath.Join(usual, "none"), ""},
+	} {
+		program := homeAssignment(c.dir, c.usual, path) + "hermes-box"
+		a := &app{}
+		got := a.withProgram("type hermes-box destroy --force, or hermes-box exec -- ls", program)
+		want := fmt.Sprintf("type %[1]shermes-box destroy --force, or %[1]shermes-box exec -- ls", c.want)
+		if got != want {
+			t.Errorf("%s: got  %s\nwant %s", c.name, got, want)
+		}
+		if again := a.withProgram(got, program); again != got {
+			t.Errorf("%s, twice: %s", c.name, again)
+		}
 	}
 }
 
