@@ -6,7 +6,7 @@ import (
 	"hermes-box/guest/protocol/tree"
 )
 
-// asyncBuffers is how many buffers of tree.MaxData bytes an asyncWriter holds at most.
+// asyncBuffers is how many buffers of tree.MaxData bytes an asyncWriter or asyncReader holds at most.
 const asyncBuffers = 16
 
 // asyncWriter is a buffered Writer whose bytes another goroutine writes, so that the next data is read while ssh
@@ -61,3 +61,61 @@ func (a *asyncWriter) Close() error {
 	<-a.done
 	return a.err
 }
+
+// asyncReader reads ahead in another goroutine, so that ssh decrypts the next data while the data before it is written.
+type asyncReader struct {
+	full    chan []byte // read, in order
+	free    chan []byte
+	stopped chan struct{}
+	buf     []byte // the buffer that Read reads from
+	rest    []byte // the bytes of buf that were not read yet
+	err     error  // set before full is closed
+}
+
+func newAsyncReader(r io.Reader) *asyncReader {
+	a := &asyncReader{full: make(chan []byte, asyncBuffers), free: make(chan []byte, asyncBuffers), stopped: make(chan struct{})}
+	for range asyncBuffers {
+		a.free <- nil // allocated when it is used first
+	}
+	go a.fill(r)
+	return a
+}
+
+func (a *asyncReader) fill(r io.Reader) {
+	defer close(a.full)
+	for a.err == nil {
+		var buf []byte
+		select {
+		case <-a.stopped:
+			return
+		case buf = <-a.free:
+		}
+		if buf == nil {
+			buf = make([]byte, tree.MaxData)
+		}
+		var n int
+		n, a.err = r.Read(buf[:tree.MaxData])
+		a.full <- buf[:n]
+	}
+}
+
+// Read returns the error of the underlying reader after all bytes that were read before it.
+func (a *asyncReader) Read(p []byte) (int, error) {
+	for len(a.rest) == 0 {
+		if a.buf != nil {
+			a.free <- a.buf
+			a.buf = nil
+		}
+		buf, ok := <-a.full
+		if !ok {
+			return 0, a.err
+		}
+		a.buf, a.rest = buf, buf
+	}
+	n := copy(p, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
+}
+
+// Stop ends the goroutine as soon as the underlying Read has returned.
+func (a *asyncReader) Stop() { close(a.stopped) }

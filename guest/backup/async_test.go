@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+	"testing/iotest"
 
 	"hermes-box/guest/protocol/tree"
 )
@@ -49,5 +50,39 @@ func TestAsyncWriterFails(t *testing.T) {
 	}
 	if err := a.Close(); !errors.Is(err, broken) {
 		t.Errorf("Close: %v", err)
+	}
+}
+
+// All bytes arrive in order before the error of the underlying reader, whatever the sizes of its reads.
+func TestAsyncReader(t *testing.T) {
+	broken := errors.New("broken")
+	for _, size := range []int{0, 1, tree.MaxData, 40*tree.MaxData + 1} {
+		want := make([]byte, size)
+		_, _ = rand.NewChaCha8([32]byte{2}).Read(want)
+		for name, r := range map[string]io.Reader{
+			"whole":    bytes.NewReader(want),
+			"halves":   iotest.HalfReader(bytes.NewReader(want)),
+			"with EOF": iotest.DataErrReader(bytes.NewReader(want)),
+		} {
+			a := newAsyncReader(io.MultiReader(r, iotest.ErrReader(broken)))
+			got, err := io.ReadAll(a)
+			if !errors.Is(err, broken) || !bytes.Equal(got, want) {
+				t.Errorf("%s, %d bytes: got %d bytes, %v", name, size, len(got), err)
+			}
+			a.Stop()
+		}
+	}
+}
+
+// After Stop, at most as much is read as the buffers hold.
+func TestAsyncReaderStops(t *testing.T) {
+	r, w := io.Pipe()
+	a := newAsyncReader(r)
+	if _, err := w.Write(make([]byte, tree.MaxData)); err != nil {
+		t.Fatal(err)
+	}
+	a.Stop()
+	r.Close()
+	for range a.full { // closed when the goroutine has ended
 	}
 }

@@ -26,7 +26,9 @@ type Unpacked struct {
 // entry in the stream, and never through a symlink.
 func Unpack(ctx context.Context, root string, r io.Reader) (Unpacked, error) {
 	manyFiles()
-	in, err := tree.NewReader(r)
+	ahead := newAsyncReader(r)
+	defer ahead.Stop()
+	in, err := tree.NewReader(ahead)
 	if err != nil {
 		return Unpacked{}, err
 	}
