@@ -16,7 +16,7 @@ import (
 const hog = `python3 -c 'a = [b"x" * (16 << 20) for _ in iter(int, 1)]'`
 
 // outOfMemory runs hog in one of two tmux windows, and then, without swap, in the only window. The kernel must kill
-// only the hog, not its shell or tmux, and status must name it.
+// only the hog, not its shell or tmux, and status must name the hog.
 func outOfMemory(t *testing.T, l *lab) {
 	// Filling memory is slow in an emulated machine. Reserve part of it as huge pages, which the hog cannot use.
 	l.inBox(t, "sudo", "sysctl", "--quiet", "--write", "vm.nr_hugepages=1300")

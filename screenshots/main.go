@@ -38,8 +38,8 @@ func run(program, fonts, out, only string) (err error) {
 	if program, err = filepath.Abs(program); err != nil {
 		return err
 	}
-	// The name is fixed, since it is on the screen and the ports are derived from it. It is that of the default directory,
-	// so that no command on the screen has to name it.
+	// The directory has a fixed name, since the screen shows it and the ports are derived from it. It is the name of the
+	// default directory, so that no command on the screen has to name the directory.
 	dir := filepath.Join(os.TempDir(), "hermes-box-demo")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("%w\nhint: another run is at work, or one was killed: HERMES_BOX_DEMO_DIR=%[2]s hermes-box --demo destroy --force; rm -r %[2]s", err, dir)

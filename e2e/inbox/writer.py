@@ -1,5 +1,5 @@
-"""Writes to two SQLite databases in a directory, in WAL and in rollback mode, until it is killed. After each commit it
-writes the time and both last rows to a file on the root disk. Arguments: DIRECTORY, FILE."""
+"""Writes to two SQLite databases in a directory, one in WAL mode and one in rollback mode, until it
+is killed. After each commit it writes the time and both last rows to a file on the root disk. Arguments: DIRECTORY, FILE."""
 import os, sqlite3, sys, time
 
 dbs = []

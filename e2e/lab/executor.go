@@ -168,8 +168,8 @@ func appLayer(w *tar.Writer, tgz string) error {
 	})
 }
 
-// baseLayer writes the system without some files, whose directories it keeps: device nodes, which the container engine
-// provides, the state of apt and dpkg, caches and logs, which differ between runs, and documentation.
+// baseLayer writes the system. It leaves out device nodes, which the container engine provides; the state of apt and
+// dpkg, caches and logs, which differ between runs; and documentation. It keeps the directories of these files.
 func baseLayer(w *tar.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

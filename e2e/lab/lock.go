@@ -13,8 +13,8 @@ import (
 
 func (l *lab) lockPath() string { return l.path(lock.FileName) }
 
-// writeLock writes a lock of the artifacts in the cache. Its digests are those that the package clients reported, and
-// for the images, which the lab builds, those of the result.
+// writeLock writes a lock of the artifacts in the cache. It has the digests that the package clients reported. Those of
+// the images, which the lab builds, are computed from the built files.
 func (l *lab) writeLock() error {
 	made, err := l.makeLock()
 	if err != nil {

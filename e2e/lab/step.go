@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// step builds one product, a folder of the cache. It is rebuilt when its recipe changes.
+// step builds one product, a folder of the cache. The product is rebuilt when the recipe changes.
 type step struct {
 	name    string
 	product string   // folder in the cache; if empty, the step decides itself whether to run
