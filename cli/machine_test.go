@@ -93,8 +93,8 @@ func (m *machine) write(name string, data []byte) {
 
 func (m *machine) lima() string { return filepath.Join(m.dir, "home", "lima") }
 
-// cmd returns a command that runs hermes-box, or limactl, on this machine; crash names the step after which it is
-// killed.
+// cmd returns a command that runs hermes-box, or limactl, on this machine; crash names the step after which
+// hermes-box is killed.
 func (m *machine) cmd(crash string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	m.t.Cleanup(cancel)

@@ -31,9 +31,9 @@ type BackupMade struct {
 	Suspects []suspect.Entry `json:"suspects"`
 }
 
-// Backup makes a backup of the data disk of a running box, which the recipients of the box's backups can open. It is
-// listed only after it was read back. Files that have not changed since the last backup are not read again, unless full
-// is set. Afterwards the oldest backups are deleted: backup.keep in the config says how many are kept.
+// Backup makes a backup of the data disk of a running box. The recipients of the box's backups can open this backup. It
+// is listed only after it was read back. Files that have not changed since the last backup are not read again, unless
+// full is set. Afterwards the oldest backups are deleted: backup.keep in the config says how many are kept.
 func (b *Box) Backup(ctx context.Context, label string, full bool, sink Sink) (*BackupMade, error) {
 	if err := checkLabel(label); err != nil {
 		return nil, err

@@ -162,7 +162,7 @@ func (b *Box) newestGood() time.Time {
 }
 
 // judge sets Problem and Repair: if the timer does not fit the config, if the last scheduled backup failed, if the
-// timer did not run for one and a half periods, or if it ran and there is no good backup of the last one and a half.
+// timer did not run for one and a half periods, or if it ran, but no good backup is newer than that.
 func (s *BackupSchedule) judge(newest time.Time, every time.Duration, now time.Time) {
 	switch {
 	case every == 0 && s.Timer == schedule.Off:
@@ -189,13 +189,13 @@ func (s *BackupSchedule) judge(newest time.Time, every time.Duration, now time.T
 	}
 }
 
-// early is the time that a scheduled backup may be made too early, because timers are not exact. It is due backup.every
-// after the newest good backup.
+// early is how much too early a scheduled backup may be made, because timers are not exact. A backup is due
+// backup.every after the newest good one.
 const early = 10 * time.Minute
 
-// BackupScheduled is Backup as a timer runs it: it makes a backup only if the newest one is as old as
-// backup.every says, does not let the keyring ask for a password, and records the result for status. It skips a box that does not exist, does not run
-// or is being changed. The *BackupMade is nil if no backup was made.
+// BackupScheduled is Backup as a timer runs it: it makes a backup only if the newest one is as old as backup.every says,
+// does not let the keyring ask for a password, and records the result for status. It skips a box that does not exist,
+// does not run or is being changed. The *BackupMade is nil if no backup was made.
 func (b *Box) BackupScheduled(ctx context.Context, label string, sink Sink) (*BackupMade, *Scheduled, error) {
 	if err := checkLabel(label); err != nil {
 		return nil, nil, err

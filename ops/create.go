@@ -198,8 +198,8 @@ func (c *creation) bootstrap(ctx context.Context, p *Progress) error {
 	return c.prepareGuest(ctx, protocol.Bootstrap{Format: true}, p)
 }
 
-// prepareGuest runs the bootstrap in the guest, with the rest of the request filled in, and records the data disk. If
-// Format is set, the disk must have been blank.
+// prepareGuest fills in the rest of the request, runs the bootstrap in the guest, and records the data disk. If Format
+// is set, the disk must have been blank.
 func (c *creation) prepareGuest(ctx context.Context, request protocol.Bootstrap, p *Progress) error {
 	request.Box, request.DataDevice, request.Ports = c.Name(), "/dev/vdb", c.Ports()
 	for _, pkg := range c.Lock.Packages {

@@ -90,7 +90,7 @@ func (b *Box) waysToOpen() (hint string, others bool) {
 // makeKey makes the identity of the box unless it has one, and returns its record. It calls making before it makes
 // anything. If the box has an identity already, as after a destroy that kept it for the backups, making is not called.
 // If only the record is lost, the identity that opens the backups is looked for on this machine. Backups whose key is
-// lost are an error, unless opened is true: then another identity opens them.
+// lost are an error, unless opened is true: then another identity or a passphrase opens them.
 func (b *Box) makeKey(ctx context.Context, opened bool, making func() error, p *Progress) (*keys.Record, error) {
 	r, err := keys.Read(b.Home, b.Name())
 	switch {

@@ -19,7 +19,7 @@ type Status struct {
 	Repair     string            `json:"repair,omitempty"` // of Cause, if a command repairs it
 	Live       bool              `json:"live"`             // Guest is current; otherwise it is the last known
 	Seen       *time.Time        `json:"seen,omitempty"`
-	Guest      *protocol.Status  `json:"guest,omitempty"` // Status leaves out its lock and components
+	Guest      *protocol.Status  `json:"guest,omitempty"` // Box.Status leaves out its lock and components
 	Components []ComponentStatus `json:"components,omitempty"`
 	Platform   []Drifted         `json:"platform_drift,omitempty"`
 	LockError  string            `json:"lock_error,omitempty"`
@@ -48,7 +48,7 @@ type ComponentStatus struct {
 	Last     string `json:"last,omitempty"`  // the last state that the box reported, now or earlier
 }
 
-// Drifted is one difference between what the lock says and what is applied.
+// Drifted is one difference between what the lock or the config says and what is applied.
 type Drifted struct {
 	Name   string `json:"name"`
 	From   string `json:"from,omitempty"`

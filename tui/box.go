@@ -55,7 +55,7 @@ type Box interface {
 	Attach(ctx context.Context) (*exec.Cmd, error)
 }
 
-// RestoreFrom is a backup to make a box from. Without an identity and a passphrase, the identity of the box opens it.
+// RestoreFrom is a backup to make a box from. If Identity and Passphrase are empty, the identity of the box opens it.
 type RestoreFrom struct {
 	Backup     string // ID of a listed backup, or path of an exported one
 	Identity   string // path of a file with an age identity that opens the backup; may be empty

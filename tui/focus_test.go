@@ -12,8 +12,8 @@ import (
 	"hermes-box/ops"
 )
 
-// stoppedThenStarted returns a dashboard without the focus that shows a stopped box, and the fake of that box, which
-// another process has started since.
+// stoppedThenStarted returns an unfocused dashboard that shows a stopped box, and the fake of that box, which another
+// process has started since.
 func stoppedThenStarted(t *testing.T) (*model, *fake) {
 	t.Helper()
 	f := withStatus(off("stopped"))

@@ -77,7 +77,8 @@ func (m *model) tick(t tickMsg) tea.Cmd {
 }
 
 // focused records that the terminal has the focus. It is called when the terminal reports the focus, and at each key,
-// since terminals do not always report the focus. It reads the host's files, so that the key acts on the current state.
+// paste and mouse event, since terminals do not always report the focus. It reads the host's files, so that the key
+// acts on the current state.
 func (m *model) focused() tea.Cmd {
 	if !m.poll.blurred {
 		return nil

@@ -11,7 +11,8 @@ import (
 )
 
 // WriteTar streams objects as a tar of regular files named "sha256/<hex>" and "sha512/<hex>", in the order given and
-// each once, as the guest's receive verb expects. progress, if not nil, is called with the bytes of content.
+// each once, as the guest's receive verb expects. progress, if not nil, is called with the bytes of content that were
+// sent so far, and with their total.
 //
 // Objects are verified as they are sent. The last part of an object is sent only after its digest was verified. So a
 // corrupt object ends the stream and never arrives complete; it is moved aside and reported as integrity_failed.

@@ -35,8 +35,8 @@ func (p *Pool) HasArtifact(a Artifact) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == a.Size
 }
 
-// KeepArtifact puts an artifact into the pool unless it is there. It opens the artifact in the cache from, which checks
-// its digest. The next Sweep removes artifacts that no listed bundle names.
+// KeepArtifact puts an artifact into the pool unless it is there. The artifact comes from a cache, which checks its
+// digest. The next Sweep removes artifacts that no listed bundle names.
 func (p *Pool) KeepArtifact(ctx context.Context, a Artifact, from ArtifactCache) error {
 	name, err := artifactName(a.Digest)
 	if err != nil || p.HasArtifact(a) {

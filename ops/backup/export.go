@@ -32,7 +32,7 @@ type ArtifactCache interface {
 	Open(ctx context.Context, digest string) (*os.File, error)
 }
 
-// Export writes one age file to w, which holds a backup and everything that a restore of it needs. The file is
+// Export writes to w one age file that holds a backup and everything that a restore of it needs. The file is
 // encrypted to the given recipients or, with a single age.ScryptRecipient, with a passphrase. It holds a tar compressed
 // with zstd, so that it can be opened by hand:
 //

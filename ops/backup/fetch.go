@@ -28,8 +28,8 @@ type loaded struct {
 	err    error
 }
 
-// fetch begins to load chunks. The caller must get them in this order. In between it may get a chunk again that is
-// among the last keepRecent.
+// fetch begins to load chunks. The caller must get them in the order of loads. In between it may again get one of the
+// last keepRecent chunks.
 func (b *Bundle) fetch(ctx context.Context, loads []int32) (*fetcher, error) {
 	f := &fetcher{b: b, queue: make(chan chan loaded, 1), free: make(chan []byte, keepRecent+2*workers), failed: map[int32]error{}}
 	f.ctx, f.cancel = context.WithCancel(ctx)

@@ -37,8 +37,8 @@ type Pool struct {
 	now        func() time.Time
 }
 
-// keyText is the plaintext of the key files. The one encrypted to recipients holds their list too, so that nobody can
-// add one by changing recipients.json.
+// keyText is the plaintext of the key files. The file that is encrypted to the recipients lists them too, so that nobody
+// can add a recipient by changing recipients.json.
 type keyText struct {
 	Format     int         `json:"format"`
 	Identity   string      `json:"identity"`

@@ -79,7 +79,7 @@ func TestPassphrase(t *testing.T) {
 }
 
 // Somebody who adds a recipient to the plaintext list does not get the key with the next Rewrite: Open restores the list
-// from the key file, whichever byte of it was changed.
+// from the key file, whichever byte of the list was changed.
 func TestChangedRecipientsAreRepaired(t *testing.T) {
 	t.Parallel()
 	p, first := newPool(t)

@@ -177,7 +177,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode) (err error) {
 }
 
 // sweep removes the files that a killed WriteFile left beside this box's files. The caller holds the box's lock, so no
-// other process writes such files now. Only the last status is written without the lock, and it may be lost.
+// other process writes such files now, except the last status, which may be lost.
 func (h Home) sweep(box string) {
 	dir := filepath.Join(string(h), "boxes")
 	entries, _ := os.ReadDir(dir)

@@ -30,7 +30,7 @@ func TestGraceEndsWithAPause(t *testing.T) {
 			t.Fatal("a key after a pause is ignored")
 		}
 		if at = at.Add(10 * time.Millisecond); g.Ignores(at) {
-			t.Fatal("a key after it is ignored")
+			t.Fatal("a key typed soon after that one is ignored")
 		}
 	}
 }
