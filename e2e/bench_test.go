@@ -182,8 +182,8 @@ func procStatus(t *testing.T, pid int, field string) (size int64) {
 	return size << 10
 }
 
-// cacheCost times how long hermes-box takes to fetch an artifact into an empty cache, and how long curl takes for the
-// same bytes. The artifact is the largest one of a component that has an HTTP URL.
+// cacheCost measures how long hermes-box takes to fetch an artifact into an empty cache, and how long curl takes for the
+// same bytes. The artifact is the largest one with an HTTP URL among those of the components.
 func (l *lab) cacheCost(t *testing.T) (ours, curl time.Duration, bytes int64) {
 	var big lock.Artifact
 	for _, c := range l.lock(t).Components {

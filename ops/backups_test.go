@@ -11,7 +11,8 @@ import (
 	"hermes-box/ops/store"
 )
 
-// A backup is named by its id, which ends in a dash in old backups, by a beginning of the id that no other has, or by latest.
+// A backup is named by its id, by a beginning of the id that no other backup has, or by latest. Ids of old backups may
+// end in a dash.
 func TestBackupNamed(t *testing.T) {
 	t.Parallel()
 	home, err := store.Open(filepath.Join(t.TempDir(), "home"))

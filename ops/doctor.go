@@ -18,10 +18,10 @@ type Diagnosis struct {
 // checkBound is the timeout of a check. Emulated CPUs need half a minute to run all six components.
 const checkBound = 3 * time.Minute
 
-// Doctor checks the host and, if it can be reached, the box. It changes nothing. For every check it
-// calls the function each twice: with the verdict Looking when the check begins, and with the result when the check
-// ends. If this host does not have the box, Doctor runs the checks of create. If limactl does not answer, Doctor waits for at most Host.Patience in
-// total.
+// Doctor checks the host and, if it can be reached, the box. It changes nothing. For every check it calls the function
+// each twice: with the verdict Looking when the check begins, and with the result when the check ends. If this host does
+// not have the box, Doctor runs the checks of create. If limactl does not answer, Doctor waits for at most Host.Patience
+// in total.
 func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	d := &Diagnosis{}
 	ctx = b.patient(ctx)

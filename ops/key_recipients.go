@@ -64,8 +64,8 @@ type RecipientChange struct {
 }
 
 // AddRecipient makes the backups readable by a recipient. If identityFile is given, it must hold the identity of the
-// recipient, and the recipient counts as proven. For a recipient that is in the
-// list already, only the name and the proof are updated, if they are given.
+// recipient, and the recipient counts as proven. For a recipient that is in the list already, only the name and the
+// proof are updated, if they are given.
 func (b *Box) AddRecipient(ctx context.Context, recipient, name, identityFile string, sink Sink) (*RecipientChange, error) {
 	to, err := keys.ParseRecipient(recipient)
 	if err != nil {

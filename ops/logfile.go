@@ -69,8 +69,8 @@ func (b *Box) logged(operation string, sink Sink) (Sink, func()) {
 // commandLogSize is the size at which the command log is rotated; one older file is kept.
 const commandLogSize = 4 << 20
 
-// CommandLog returns a function that appends a run of limactl or ssh to one file, for `logs commands`. The arguments of commands in the
-// box may be secret: only their length is kept. A home that does not exist yet is not created.
+// CommandLog returns a function that appends a run of limactl or ssh to one file, for `logs commands`. The arguments of
+// commands in the box may be secret: only their length is kept. A home that does not exist yet is not created.
 func CommandLog(home string) func(limactl.Command) {
 	path := commandLog(home)
 	var mu sync.Mutex

@@ -10,8 +10,8 @@
 //	tmp/                  files being written; tmp/<id>.json while a backup is being listed or deleted
 //
 // A bundle depends on chunks only, never on another bundle. It is written after all its chunks are durable, and its
-// envelope is written after the backup was read back. A bundle without an envelope is listed as damaged, unless tmp/ says
-// that it is being listed or deleted; Verify makes the envelope again. One process at a time may change a pool: the caller holds the
-// lock of the box. Reading needs no lock, except by Verify, which changes the envelope, and by VerifyArtifacts, which
-// removes damaged artifacts.
+// envelope is written after the backup was read back. A bundle without an envelope is listed as damaged, unless tmp/
+// says that it is being listed or deleted; Verify makes the envelope again. One process at a time may change a pool:
+// the caller holds the lock of the box. Reading needs no lock, except by Verify, which changes the envelope, and by
+// VerifyArtifacts, which removes damaged artifacts.
 package backup

@@ -43,8 +43,8 @@ type Envelope struct {
 	MAC        string    `json:"mac"`
 	Sum        string    `json:"sum,omitempty"` // sha256 in hex of the file without this line: damage is found without the key
 
-	// Damaged says why the envelope or the bundle cannot be used. It is empty if they can; otherwise only ID, Time and
-	// Repairable are set besides.
+	// Damaged says why the envelope or the bundle cannot be used. If it is not empty, only ID, Time and Repairable
+	// are set too.
 	Damaged string `json:"-"`
 	// Repairable reports whether only the envelope is damaged or missing. Verify then writes it again from the bundle.
 	Repairable bool `json:"-"`
