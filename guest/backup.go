@@ -23,7 +23,7 @@ var notBackedUp = map[string]bool{"cache": true, "lost+found": true}
 // fullEvery is how often a backup asks whether its snapshot still has room.
 const fullEvery = 10 * time.Second
 
-// errFull is the cause with which a copy is cancelled when its snapshot is full.
+// errFull is the cause with which a copy is canceled when its snapshot is full.
 var errFull = &protocol.Error{Code: protocol.SnapshotFull, Message: "programs wrote more than the snapshot has room for",
 	Hint: "hermes-box backup"}
 

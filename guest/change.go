@@ -88,8 +88,9 @@ func (ch *change) ahead() *journal {
 	return &journal{Transaction: ch.tx, Boot: ch.g.bootID(), Step: ahead}
 }
 
-// take makes and writes the journal, from which on there is something to undo. If the release is not on the disk yet,
-// take first waits until it is staged, and at last renames the staged directory to the release directory.
+// take makes and writes the journal of the component; from then on there is something to undo. If the release is not on
+// the disk yet, take first waits until it is staged, and in the end renames the staged directory to the
+// release directory.
 func (ch *change) take(ctx context.Context) error {
 	if ch.have == nil {
 		if err := <-ch.staged; err != nil {

@@ -36,8 +36,8 @@ func oomKills(vmstat string) int {
 	return 0
 }
 
-// killLine is a line of the kernel's log: seconds since the boot, pid and name. A name may hold anything, parentheses
-// too.
+// killLine matches the line of the kernel's log for a killed process, and captures the seconds since the boot, the pid
+// and the name. A name may hold anything, parentheses too.
 var killLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^<\d+>\[ *(\d+\.\d+)\](?:\[ *[CT]\d+\])? (?:Memory cgroup out|Out) of memory(?: \(oom_kill_allocating_task\))?: Killed process (\d+) \((.*)\) total-vm:`)
 })

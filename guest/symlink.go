@@ -67,7 +67,7 @@ func (g *Guest) makeCurrent(c component.Component, dir string) error {
 }
 
 // linkCommands links the commands of the current release into /usr/local/bin, and removes the links of commands that
-// it does not have. It does not touch anything else that has one of these names.
+// the release does not have. It does not touch anything else that has one of these names.
 func (g *Guest) linkCommands(c component.Component) error {
 	if err := os.MkdirAll(g.Path(layout.Commands), 0o755); err != nil {
 		return err

@@ -117,5 +117,5 @@ func (a *asyncReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Stop ends the goroutine as soon as the underlying Read has returned.
+// Stop makes the goroutine end. It does not interrupt a Read, and the goroutine may still fill the free buffers.
 func (a *asyncReader) Stop() { close(a.stopped) }

@@ -74,7 +74,7 @@ func TestAsyncReader(t *testing.T) {
 	}
 }
 
-// After Stop, at most as much is read as the buffers hold.
+// The goroutine ends after Stop, once the Read that is in progress has returned.
 func TestAsyncReaderStops(t *testing.T) {
 	r, w := io.Pipe()
 	a := newAsyncReader(r)

@@ -1,4 +1,4 @@
-// Package backup reads a directory tree for a backup, and unpacks one into an empty directory. It works on file
+// Package backup reads a directory tree for a backup, and unpacks a backup into an empty directory. It works on file
 // descriptors, so that no symlink is followed and no path is too long.
 package backup
 
@@ -59,7 +59,7 @@ func invalid(err error) error {
 	return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("the list of known files cannot be read: %v", err)}
 }
 
-// unchanged reports whether a file is as it was in the earlier backup.
+// unchanged returns the entry of a file in the earlier backup, and whether the file is still the same.
 func (k Known) unchanged(e *tree.Entry) (tree.Entry, bool) {
 	old, ok := k[string(e.Path)]
 	ok = ok && old.Digest != "" && old.Inode == e.Inode && old.Size == e.Size && old.MTime == e.MTime && old.CTime == e.CTime

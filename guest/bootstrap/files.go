@@ -90,7 +90,7 @@ func (b *run) complete() bool {
 	return err == nil
 }
 
-// terminal compiles the terminfo entries that the image lacks.
+// terminal compiles the terminfo source for Ghostty, unless the compiled entry is at least as new.
 func (b *run) terminal(ctx context.Context) (bool, error) {
 	const compiled = "/etc/terminfo/x/xterm-ghostty"
 	source := b.Path(guestfiles.TerminfoSource)

@@ -24,7 +24,7 @@ var codexHome = durable.Dir{Path: layout.CodexHome, UID: layout.AgentID, Mode: 0
 
 func (Codex) StateDirs() []durable.Dir { return []durable.Dir{codexHome} }
 
-// codexConfig has the settings of every user's Codex in the box. Lines in the user's own config.toml override it. The
+// codexConfig has the settings of every user's Codex in the box. Lines in the user's own config.toml override them. The
 // features table keeps the TUI of Codex from starting a daemon that copies Codex into CODEX_HOME and updates the copy;
 // logins go to a file, because the box has no keyring.
 const codexConfig = `# Written by hermes-box. Put your own settings into ~/.codex/config.toml.

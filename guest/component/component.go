@@ -24,7 +24,7 @@ type Component interface {
 	// Commands are the commands to link into /usr/local/bin: name -> path inside the release. A path that the release
 	// does not have gets no link.
 	Commands() map[string]string
-	// Unit is the service that runs it; empty if there is none.
+	// Unit is the service that runs the component; empty if there is none.
 	Unit() string
 	// Health returns one of the component states of the protocol, and the reason. It must be cheap and work without
 	// privilege, because Status calls it. unit is the state of Unit().

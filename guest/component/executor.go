@@ -26,7 +26,8 @@ func (Executor) Commands() map[string]string { return nil }
 
 var secrets = durable.Dir{Path: layout.Secrets, Mode: 0o700}
 
-// StateDirs makes the data directory accessible to root only, since server-control/server.json has the token in clear.
+// StateDirs returns directories that only root can access: in the data directory, server-control/server.json has the
+// token in clear text.
 func (Executor) StateDirs() []durable.Dir {
 	return []durable.Dir{{Path: layout.ExecutorData, Mode: 0o700}, secrets}
 }

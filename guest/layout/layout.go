@@ -11,7 +11,7 @@ import (
 // Directories of the releases, and the links to the current ones and to their commands.
 const (
 	Opt      = "/opt/hermes-box"
-	Current  = Opt + "/current" // Current/<component> is a symlink to the active release
+	Current  = Opt + "/current" // Current/<component> is a symlink to the current release
 	Commands = "/usr/local/bin" // symlinks into Current
 	Tm       = Commands + "/tm" // symlink to the helper, which attaches to tmux if it is run by this name
 )
@@ -30,7 +30,7 @@ const (
 
 // Files of the bootstrap.
 const (
-	DataUUID        = protocol.StateDir + "/data.uuid"      // filesystem UUID of the data disk; written once
+	DataUUID        = protocol.StateDir + "/data.uuid"      // file system UUID of the data disk; written once
 	Formatting      = protocol.StateDir + "/format.json"    // exists while the data disk is being formatted
 	Bootstrapped    = protocol.StateDir + "/bootstrap.json" // written last: the bootstrap is complete
 	Offline         = protocol.StateDir + "/offline"        // exists if the network is cut off at every boot
@@ -85,5 +85,5 @@ func ReleasesOf(component string) string {
 	return path.Join(Opt, "releases", component)
 }
 
-// CurrentOf returns the symlink to the active release of a component.
+// CurrentOf returns the symlink to the current release of a component.
 func CurrentOf(component string) string { return path.Join(Current, component) }

@@ -10,7 +10,8 @@ import (
 )
 
 // TakeUpHermes restarts Hermes if its setup was changed after it started. Hermes reads most of its setup at each turn,
-// but the list of chats to answer in only when it starts. TakeUpHermes does not start a Hermes that is stopped.
+// but reads the list of chats that it answers in only when it starts. TakeUpHermes does not start a Hermes that is
+// stopped.
 func (l Login) TakeUpHermes(ctx context.Context) (protocol.TakenUp, error) {
 	var done protocol.TakenUp
 	unlock, err := l.Lock(ctx, layout.Mutex)

@@ -102,7 +102,7 @@ func parseBlkid(text string) Disk {
 	return d
 }
 
-// Format makes an ext4 filesystem with this UUID. The caller makes sure that the device holds no data.
+// Format makes an ext4 file system with this UUID. The caller makes sure that the device holds no data.
 func (m *Machine) Format(ctx context.Context, device, uuid, label string) error {
 	// With O_EXCL the kernel refuses to open a device that is mounted or in use.
 	f, err := os.OpenFile(device, os.O_RDWR|syscall.O_EXCL, 0)
@@ -114,7 +114,7 @@ func (m *Machine) Format(ctx context.Context, device, uuid, label string) error 
 		Timeout: 10 * time.Minute}); err != nil {
 		return err
 	}
-	// fstab may name the disk by UUID. udev makes the link that this needs.
+	// fstab may name the disk by UUID, so wait until udev has made the link for it.
 	_, err = m.Run(ctx, Cmd{Path: "udevadm", Args: []string{"settle", "--timeout=60"}, Timeout: 90 * time.Second})
 	return err
 }
@@ -125,7 +125,7 @@ func (m *Machine) Mount(ctx context.Context, path string) error {
 	return err
 }
 
-// MountedUUID returns the UUID of the filesystem that is mounted exactly at path; empty if none is.
+// MountedUUID returns the UUID of the file system that is mounted exactly at path; empty if none is.
 func (m *Machine) MountedUUID(_ context.Context, path string) (string, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -147,7 +147,7 @@ func mounted(table, path string) bool {
 	return false
 }
 
-// filesystemUUID asks the kernel for the UUID of the filesystem at path. That needs no privilege. A link made by udev
+// filesystemUUID asks the kernel for the UUID of the file system at path. That needs no privilege. A link made by udev
 // could be out of date.
 func filesystemUUID(path string) (string, error) {
 	f, err := os.Open(path)
@@ -167,7 +167,7 @@ func filesystemUUID(path string) (string, error) {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16]), nil
 }
 
-// Usage counts the bytes of the filesystem at path as an ordinary user sees them, like df; zero if it cannot be read.
+// Usage counts the bytes of the file system at path as an ordinary user sees them, like df; zero if it cannot be read.
 func (m *Machine) Usage(path string) protocol.Usage {
 	var fs unix.Statfs_t
 	if unix.Statfs(path, &fs) != nil {

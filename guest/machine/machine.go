@@ -43,8 +43,8 @@ type Unit struct {
 // Disk describes the content of a block device.
 type Disk struct {
 	Size  int64
-	Blank bool   // no partition table, no filesystem or other signature, first and last MiB all zero
-	Type  string // filesystem or partition table, or "unknown signature"; empty if nothing is recognized
+	Blank bool   // no partition table, no file system or other signature, first and last MiB all zero
+	Type  string // file system or partition table, or "unknown signature"; empty if nothing is recognized
 	UUID  string
 }
 

@@ -55,8 +55,8 @@ func (m *Machine) MapData(ctx context.Context, device string) (string, error) {
 	return mapperPath(dataMap), err
 }
 
-// MapUUID is MapData for the device that has the file system with this UUID. It waits for the device, at most 30
-// seconds.
+// MapUUID makes the map of MapData for the device that has the file system with this UUID, unless the map exists. It
+// waits for the device, at most 30 seconds.
 func (m *Machine) MapUUID(ctx context.Context, uuid string) error {
 	link := "/dev/disk/by-uuid/" + uuid
 	if _, err := m.Run(ctx, Cmd{Path: "udevadm", Args: []string{"wait", "--timeout=30", link}, Timeout: time.Minute}); err != nil {

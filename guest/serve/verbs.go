@@ -61,7 +61,7 @@ var verbs = map[string]verb{
 		return g.Apply(ctx, tx)
 	}),
 	protocol.VerbRecover: asRoot(func(ctx context.Context, g *guest.Guest, _ input) (any, error) {
-		// The services require this to succeed, so that they do not start on a wrong data disk.
+		// The services require the recovery unit, so they do not start on a wrong data disk.
 		if err := g.CheckData(ctx); err != nil {
 			return nil, err
 		}
