@@ -275,7 +275,7 @@ func without(yaml []byte, key string) []byte {
 // validate asks limactl whether it accepts an instance's YAML. An unknown field is an error, although limactl only
 // warns of it. On Linux the rules of the vz driver are not checked, since limactl has no vz driver there.
 func (c *Client) validate(ctx context.Context, yaml []byte) error {
-	// In a file, because limactl validate does not accept a template on stdin.
+	// The YAML is in a file, because limactl validate does not accept a template on stdin.
 	dir, err := os.MkdirTemp("", "hermes-box-validate-")
 	if err != nil {
 		return err

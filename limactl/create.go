@@ -59,8 +59,8 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// limactl kills every process that its pid files name, even one that does not belong to the instance. So stale
-	// files are removed just before.
+	// limactl kills every process that the instance's pid files name, even one that does not belong to the instance. So
+	// stale pid files are removed just before.
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (c *Client) diskDir(name string) string {
 	return filepath.Join(c.config.Home, "_disks", name)
 }
 
-// CreateDisk makes a disk of that many bytes, without a filesystem. The error is ErrExists if there is one of that
+// CreateDisk makes a disk of that many bytes, without a file system. The error is ErrExists if there is one of that
 // name.
 //
 // It asks for the raw format, because vz accepts nothing else. Lima 2.1.3 still makes qcow2 if qemu-img is installed;

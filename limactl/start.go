@@ -149,7 +149,7 @@ func (c *Client) awaitBoot(ctx context.Context, name string, timeout time.Durati
 	}
 }
 
-// awaitAgent waits until the host agent of a cancelled start has written its pid file. limactl creates the log, then
+// awaitAgent waits until the host agent of a canceled start has written its pid file. limactl creates the log, then
 // starts the agent, which writes its pid. A stop in between would find no process, and the VM would still boot.
 func awaitAgent(dir string, begin time.Time) {
 	st, err := os.Stat(filepath.Join(dir, "ha.stderr.log"))

@@ -148,7 +148,7 @@ func TestStartTimeout(t *testing.T) {
 	wantState(t, c, "main", Starting)
 }
 
-// A cancelled start returns, and the boot continues.
+// A canceled start returns, and the boot continues.
 func TestStartCancelled(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")
@@ -168,7 +168,7 @@ func TestStartCancelled(t *testing.T) {
 	wantState(t, c, "main", Running)
 }
 
-// If a start is cancelled before the host agent has written its pid file, Start waits for the file, so that Kill finds
+// If a start is canceled before the host agent has written its pid file, Start waits for the file, so that Kill finds
 // the host agent.
 func TestStartCancelledBeforeThePIDFile(t *testing.T) {
 	c := stage(t)

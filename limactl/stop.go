@@ -61,7 +61,7 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 }
 
 // askToStop runs limactl stop, and ends it soon after the instance is off. limactl would continue to wait if the
-// system has given the pid to another process.
+// instance's pid now belongs to another process.
 func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,8 +80,8 @@ func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	if err != nil {
 		return err
 	}
-	// limactl kills every process that its pid files name, even one that does not belong to the instance. So stale
-	// files are removed just before.
+	// limactl kills every process that the instance's pid files name, even one that does not belong to the instance. So
+	// stale pid files are removed just before.
 	if err := c.CleanStale(ctx, in.Name); err != nil {
 		return err
 	}

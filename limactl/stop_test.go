@@ -73,7 +73,7 @@ func TestStopCancelled(t *testing.T) {
 	inject(t, c, rehearsal.HoldStop)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
-	// A cancelled stop does not kill the instance, even with force.
+	// A canceled stop does not kill the instance, even with force.
 	if err := c.Stop(ctx, "main", true, time.Minute); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
@@ -160,7 +160,7 @@ func TestReusedPID(t *testing.T) {
 }
 
 // Delete does not kill a foreign process, even if a pid file begins to name it during the delete: limactl delete kills
-// whatever its pid files name.
+// every process that the instance's pid files name.
 func TestPIDReusedDuringDelete(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")

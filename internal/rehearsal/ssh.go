@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ssh runs a command "inside": in the instance's guest directory, in a new session and on pipes, as sshd does. It
-// returns the command's status, or 255 if it cannot connect.
+// ssh runs a command "inside": in the instance's guest directory, in a new session, on pipes or a new terminal, as sshd
+// does. It returns the command's status, or 255 if it cannot connect. With -O it does what the master would do.
 func ssh(home string, args []string) int {
 	var config, control, forward, host, local string
 	tty := false

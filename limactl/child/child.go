@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Grace is the time that a cancelled command has to exit by itself, and the time that its pipes may stay open
+// Grace is the time that a canceled command has to exit by itself, and the time that its pipes may stay open
 // afterwards.
 const Grace = 5 * time.Second
 
@@ -22,7 +22,7 @@ func Detach(cmd *exec.Cmd) {
 	cmd.WaitDelay = Grace
 }
 
-// Sweep kills the processes that a cancelled command has left in its process group.
+// Sweep kills the processes that a canceled command has left in its process group.
 func Sweep(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

@@ -36,8 +36,8 @@ func (e *ResourceError) Recovery() string {
 	return "free -h; ulimit -a"
 }
 
-// HostError returns a ResourceError if err, or the program's stderr, names one of this machine's limits.
-// Otherwise it returns err.
+// HostError returns a ResourceError if err says that a resource or a limit is exhausted, or if the program failed and
+// its stderr says that too many files are open. Otherwise it returns err.
 func HostError(program string, err error, stderr string) error {
 	if err == nil {
 		return nil

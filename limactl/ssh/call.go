@@ -127,8 +127,8 @@ func encode(verb string, request any) ([]byte, error) {
 	return wire.Bytes(), err
 }
 
-// ask sends the frame of a call, unless it is empty because dial has sent it already, and reads frames up to the last
-// one. It returns the result of a verb, or nil for a command that ended with status 0. It closes the connection.
+// ask sends the frame of a call, unless it is empty because it was sent early, and reads frames up to the last one. It returns
+// the result of a verb, or nil for a command that ended with status 0. It closes the connection.
 func (k *conn) ask(call []byte, s streams, event func(protocol.Event)) (result []byte, err error) {
 	if len(call) > 0 { // after an early request, the answer may be complete and the connection closed by now
 		if _, err := k.stdin.Write(call); err != nil {

@@ -26,7 +26,7 @@ type conn struct {
 	inside   string // for the log
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	release  context.CancelFunc // of the attempt that made it
+	release  context.CancelFunc // ends the context of the attempt that made it
 	args     []string           // of ssh, for the log
 	begin    time.Time
 	stdin    io.WriteCloser

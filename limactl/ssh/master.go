@@ -22,7 +22,7 @@ func (c *Client) control(instance string) (string, bool) {
 	return path, exists(path)
 }
 
-// masterLimit is the time that a master has to close its socket.
+// masterLimit is the timeout of a request to an ssh master.
 const masterLimit = time.Second
 
 // dropMaster makes the ssh master close its socket, so that it gets no new sessions. Its running sessions continue.

@@ -125,7 +125,7 @@ func (s *Machine) MapData(_ context.Context, device string) (string, error) {
 	})
 }
 
-// dataUnit is the unit that makes mapperPath at boot.
+// dataUnit is the file of the unit that makes mapperPath at boot.
 const dataUnit = "/etc/systemd/system/" + layout.DataUnit
 
 // MapUUID does nothing: Reboot has kept the record of MapData.

@@ -20,7 +20,7 @@ import (
 // agentHome is the working directory of a login.
 const agentHome = "/home/agent"
 
-// Login returns the command that sshd runs on the machine, or tm if command is empty, with the environment of a login.
+// Login returns a shell that runs command, or tm if command is empty, with the environment of a login, as sshd does.
 // Paths of the machine in command are replaced with real ones. The caller sets the streams.
 func (m Machine) Login(command, term string) *exec.Cmd {
 	if command == "" {
