@@ -60,7 +60,7 @@ func (c *Client) shutDown(ctx context.Context, in Instance, f facts, timeout tim
 	return c.awaitOff(ctx, in, timeout)
 }
 
-// askToStop runs limactl stop, and ends it soon after the instance is off. limactl would continue to wait if the
+// askToStop runs limactl stop, and ends it soon after the instance is off. limactl continues to wait if the
 // instance's pid now belongs to another process.
 func (c *Client) askToStop(ctx context.Context, in Instance, timeout time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)

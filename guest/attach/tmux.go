@@ -21,7 +21,7 @@ type session struct {
 // mainSession is the session of every box.
 var mainSession = session{workspace: "/workspace", mounts: "/proc/self/mountinfo"}
 
-// attach execs a tmux that attaches to session main, and creates the session if there is none. Inside tmux it
+// attach execs tmux, which attaches to session main, and creates the session if there is none. Inside tmux it
 // switches the client to the session.
 func (s session) attach() int {
 	if os.Getenv("TMUX") != "" {

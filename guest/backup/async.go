@@ -9,7 +9,7 @@ import (
 // asyncBuffers is how many buffers of tree.MaxData bytes an asyncWriter or asyncReader holds at most.
 const asyncBuffers = 16
 
-// asyncWriter is a buffered Writer whose bytes another goroutine writes, so that the next data is read while ssh
+// asyncWriter is a buffered Writer. Another goroutine writes the buffers, so that the next data is read while ssh
 // encrypts the data before it.
 type asyncWriter struct {
 	full   chan []byte // to be written, in order

@@ -84,7 +84,7 @@ func send(t *testing.T, s Source) ([]byte, contents) {
 	return stream.Bytes(), c
 }
 
-// must fails the test if err is set.
+// must fails the test if err is not nil.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

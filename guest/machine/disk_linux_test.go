@@ -37,7 +37,7 @@ func TestZeroEnds(t *testing.T) {
 		}
 	}
 	if _, _, err := zeroEnds(bytes.NewReader(make([]byte, mib))); err == nil {
-		t.Error("a disk too small to be looked at was accepted")
+		t.Error("a disk of 1 MiB was accepted")
 	}
 }
 

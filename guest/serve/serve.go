@@ -33,7 +33,7 @@ func (h Helper) Main(args []string) int {
 		return attach.Main(args[1:])
 	}
 	// Catch SIGPIPE, so that writing to a closed pipe is an error and does not kill the helper in the middle of a
-	// change. It is not ignored, since programs that the helper runs would inherit that.
+	// change. Do not ignore SIGPIPE: programs that the helper runs would ignore it too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()

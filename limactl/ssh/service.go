@@ -17,8 +17,8 @@ import (
 	"hermes-box/limactl/child"
 )
 
-// serviceLimit is the time in which the service must begin to answer. It starts no process, so it is quick even in a
-// slow box; without an answer the helper is started instead.
+// serviceLimit is the time in which the service must begin to answer. The service starts no process, so it is quick
+// even in a slow box. Without an answer the helper is started instead.
 const serviceLimit = time.Second
 
 // serviceSocket returns the socket on the host that the ssh master forwards to the service of an instance. Lima removes

@@ -93,7 +93,7 @@ func TestCutAnywhere(t *testing.T) {
 		}
 	}
 	if _, _, err := read(bytes.NewReader(append(whole, 0))); err == nil {
-		t.Error("bytes behind the summary are accepted")
+		t.Error("bytes after the summary are accepted")
 	}
 }
 

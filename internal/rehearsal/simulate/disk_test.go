@@ -43,7 +43,7 @@ func TestDiskOutlivesTheMachine(t *testing.T) {
 		t.Error("no error from an interrupted format")
 	}
 	if d, err := Open(root).Disk(ctx, "/dev/vdb"); err != nil || d != (machine.Disk{Size: 1 << 30}) {
-		t.Errorf("half a filesystem is %+v, %v", d, err)
+		t.Errorf("half a file system is %+v, %v", d, err)
 	}
 	s.Fail = nil
 	if err := s.Format(ctx, "/dev/vdb", "u-1", "data"); err != nil {
