@@ -64,7 +64,9 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	if err := c.CleanStale(ctx, name); err != nil {
 		return err
 	}
-	if f := readFacts(in.Dir, in.VMType); f.agent.ours || f.driver.ours {
+	if off, err := readFacts(in.Dir, in.VMType).off(in); err != nil {
+		return err
+	} else if !off {
 		return &Error{Message: fmt.Sprintf("instance %s is not stopped", name), Do: "stop it first: hermes-box stop", Kind: "busy", Err: ErrInUse}
 	}
 	// Use --force, because Lima otherwise refuses an instance whose lima.yaml it cannot read. The check above found no

@@ -32,7 +32,8 @@ type Instance struct {
 	Memory  int64 // bytes
 	Disk    int64 // of the root disk, bytes
 	Disks   []string
-	PID     int    // of the host agent; 0 if it does not run
+	PID     int    // of the host agent; 0 if it does not run, or if this user cannot see it
+	Hidden  bool   // this user cannot see whether the VM or its host agent runs
 	Dead    bool   // degraded, and the VM itself does not run: killing the remaining processes loses nothing
 	Raw     string // the status that Lima reports
 	Left    bool   // degraded, and not a VM: it was only partly created or partly deleted, and cannot be started
@@ -95,7 +96,8 @@ func inspect(l listed) Instance {
 	if in.State == Running && f.last != nil {
 		in.Notes = f.last.Errors
 	}
-	in.Dead = in.State == Degraded && !f.driver.ours
+	in.Hidden = f.hidden()
+	in.Dead = in.State == Degraded && !f.driver.ours && !in.Hidden
 	return in
 }
 

@@ -62,7 +62,7 @@ func (c *Client) listed(ctx context.Context, name string) (Instance, error) {
 	// A create or a delete that was killed leaves a directory without lima.yaml.
 	if leftover(c.Dir(name)) {
 		f := readFacts(c.Dir(name), "")
-		return Instance{Name: name, State: Degraded, Dir: c.Dir(name), Left: !f.agent.ours && !f.driver.ours,
+		return Instance{Name: name, State: Degraded, Dir: c.Dir(name), Left: !f.runs() && !f.hidden(), Hidden: f.hidden(),
 			Cause: c.Dir(name) + " is the rest of an instance that was only partly created or partly deleted"}, nil
 	}
 	if err != nil && !strings.Contains(out.stderr, "No instance matching "+name+" found") {

@@ -18,7 +18,7 @@ func judge(raw, problems string, f facts) (State, string) {
 			}
 		}
 	}
-	off := !agent && !driver && !f.agent.hidden && !f.driver.hidden
+	off := !f.runs() && !f.hidden()
 	booted := f.last != nil && f.last.Running
 	leaving := f.last != nil && f.last.Exiting
 
@@ -48,8 +48,12 @@ func judge(raw, problems string, f facts) (State, string) {
 			return Running, ""
 		case agent && driver:
 			return Degraded, "the host agent does not answer: " + reasons(nil, problems) + "; stop it and start it again"
+		case agent && f.driver.hidden:
+			return Degraded, "Lima calls it broken: " + reasons(nil, problems) + "; this user cannot see whether the VM runs"
 		case agent:
 			return Degraded, "the VM has died or was powered off from inside, but its host agent still runs; stop it and start it again"
+		case f.hidden():
+			return Degraded, "Lima calls it broken: " + reasons(nil, problems) + "; this user cannot see whether its processes run"
 		}
 		return Degraded, "Lima calls it broken: " + reasons(nil, problems) + "; stop it and start it again"
 	case "":
@@ -90,9 +94,9 @@ func (c *Client) Peek(name string) State {
 	switch {
 	case leftover(dir):
 		return Degraded
-	case !f.agent.ours && !f.driver.ours && (f.agent.hidden || f.driver.hidden):
+	case !f.runs() && f.hidden():
 		return Degraded // it may still run
-	case !f.agent.ours && !f.driver.ours:
+	case !f.runs():
 		return Stopped
 	case !f.agent.ours:
 		return Degraded

@@ -25,8 +25,8 @@ func (c *Client) Stop(ctx context.Context, name string, force bool, timeout time
 		return err
 	}
 	f := readFacts(in.Dir, in.VMType)
-	if !f.agent.ours && !f.driver.ours {
-		return nil
+	if off, err := f.off(in); off || err != nil {
+		return err
 	}
 	err = c.shutDown(ctx, in, f, timeout)
 	if err == nil || ctx.Err() != nil {
@@ -85,6 +85,9 @@ func (c *Client) forceOff(ctx context.Context, in Instance) error {
 	if err := c.CleanStale(ctx, in.Name); err != nil {
 		return err
 	}
+	if readFacts(in.Dir, in.VMType).hidden() {
+		return c.Kill(ctx, in.Name)
+	}
 	_, err = c.run(ctx, time.Minute, nil, "stop", "--force", in.Name)
 	if locksErr := c.restoreLocks(context.WithoutCancel(ctx), held); locksErr != nil {
 		return locksErr
@@ -118,7 +121,7 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	})
 }
 
-// awaitOff waits until no process of an instance runs. Until then it calls the functions in each again and again, with
+// awaitOff waits until no process of an instance runs. It returns an error if this user cannot see that. Until then it calls the functions in each again and again, with
 // the processes that still run, because a host agent that has just started may start its driver later.
 func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration, each ...func(facts) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("instance %s still runs after %v: %w", in.Name, timeout, ErrTimeout))
@@ -127,8 +130,8 @@ func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duratio
 	defer tick.Stop()
 	for {
 		f := readFacts(in.Dir, in.VMType)
-		if !f.agent.ours && !f.driver.ours {
-			return nil
+		if off, err := f.off(in); off || err != nil {
+			return err
 		}
 		for _, act := range each {
 			if err := act(f); err != nil {
@@ -143,7 +146,7 @@ func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duratio
 	}
 }
 
-// CleanStale removes pid files that do not name processes of this instance. Such a file may name a zombie or, after a
+// CleanStale removes pid files that do not name processes of this instance, as far as this user can see. Such a file may name a zombie or, after a
 // reboot of the host, a process of another program. Lima would call the instance broken or running, and stop --force
 // would kill the other program. CleanStale does not touch any process.
 func (c *Client) CleanStale(_ context.Context, name string) error {
@@ -154,7 +157,7 @@ func (c *Client) CleanStale(_ context.Context, name string) error {
 	for _, file := range []string{"ha.pid", "qemu.pid", "vz.pid"} {
 		path := filepath.Join(dir, file)
 		p := readPID(dir, file)
-		if !exists(path) || p.ours || p.pid == 0 && fresh(path) {
+		if !exists(path) || p.ours || p.hidden || p.pid == 0 && fresh(path) {
 			continue // a start that has just made the file may not have written the pid yet
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

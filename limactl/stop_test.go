@@ -233,6 +233,59 @@ func TestCleanStale(t *testing.T) {
 	}
 }
 
+// A process that this user cannot see may still run: nothing counts it as ended.
+func TestHiddenProcess(t *testing.T) {
+	c := stage(t)
+	running(t, c, "main")
+	for _, file := range []string{"ha.pid", "qemu.pid"} {
+		path := filepath.Join(c.Dir("main"), file)
+		defer func(aside string) { _ = errors.Join(os.Remove(path), os.Rename(aside, path)) }(path + ".aside")
+		if err := errors.Join(os.Rename(path, path+".aside"), os.Mkdir(path, 0o700)); err != nil { // it cannot be read
+			t.Fatal(err)
+		}
+		if in := inspect(listed{Name: "main", Dir: c.Dir("main"), Status: "Broken"}); in.State != Degraded || in.Dead || !in.Hidden {
+			t.Errorf("%s cannot be read: %+v", file, in)
+		}
+	}
+	for name, act := range map[string]func() error{
+		"stop":         func() error { return c.Stop(t.Context(), "main", false, time.Second) },
+		"stop --force": func() error { return c.Stop(t.Context(), "main", true, time.Second) },
+		"kill":         func() error { return c.Kill(t.Context(), "main") },
+		"delete":       func() error { return c.Delete(t.Context(), "main") },
+	} {
+		if err := act(); err == nil || !strings.Contains(err.Error(), "cannot see whether instance main runs") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := c.CleanStale(t.Context(), "main"); err != nil || !exists(filepath.Join(c.Dir("main"), "qemu.pid")) {
+		t.Errorf("CleanStale removed a pid file that it could not read: %v", err)
+	}
+}
+
+func TestSeen(t *testing.T) {
+	const dir = "/lima/main"
+	for _, tt := range []struct {
+		name           string
+		command        string
+		signal, unseen error
+		wrote          bool
+		want           process
+	}{
+		{"ours", "qemu -pidfile /lima/main/qemu.pid", nil, nil, true, process{alive: true, ours: true}},
+		{"ours, started by another user", "qemu -pidfile /lima/main/qemu.pid", syscall.EPERM, nil, false, process{alive: true, ours: true}},
+		{"pid reused", "sleep 60", nil, nil, true, process{alive: true}},
+		{"zombie", "", nil, nil, true, process{}},
+		{"command line cannot be read", "", nil, syscall.EACCES, true, process{hidden: true}},
+		{"hidden, of another user", "", syscall.EPERM, nil, false, process{hidden: true}},
+		{"pid reused by another user, hidden", "", syscall.EPERM, nil, true, process{alive: true}},
+	} {
+		got := seen(process{command: tt.command}, tt.signal, tt.unseen, tt.wrote, dir)
+		if got.alive != tt.want.alive || got.ours != tt.want.ours || got.hidden != tt.want.hidden {
+			t.Errorf("%s: got %+v", tt.name, got)
+		}
+	}
+}
+
 func TestDelete(t *testing.T) {
 	c := stage(t)
 	create(t, c, "main")

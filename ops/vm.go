@@ -143,8 +143,8 @@ func cannotSettle(status *protocol.Status) error {
 	return nil
 }
 
-// dead returns an error if the VM of the box or its host agent has ended. It returns nil while both run, and if
-// limactl fails.
+// dead returns an error if the VM of the box or its host agent has ended. It returns nil while both run, and if this
+// user cannot see them or limactl fails.
 func (b *Box) dead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limaBound)
 	defer cancel()
@@ -156,7 +156,7 @@ func (b *Box) dead(ctx context.Context) error {
 		return b.vmGone()
 	case in.State == limactl.Stopped:
 		in.Cause = "it is off"
-	case in.State != limactl.Degraded || !in.Dead && in.PID != 0:
+	case in.State != limactl.Degraded || in.Hidden || !in.Dead && in.PID != 0:
 		return nil
 	}
 	return fault.New(fault.HealthFailed, "the VM of box %q has died: %s", b.Name(), in.Cause).
