@@ -209,6 +209,24 @@ func TestBootstrapFailures(t *testing.T) {
 	}
 }
 
+// If fstab has changed, systemd reads it again, even if the bootstrap was complete.
+func TestBootstrapReloadsSystemdForFstab(t *testing.T) {
+	b := newRoot(t, blankDisk)
+	_, err := b.Bootstrap(t.Context(), askFormat())
+	must(t, err)
+	for _, changes := range []bool{false, true} {
+		if changes {
+			b.write("/etc/fstab", strings.Replace(b.read("/etc/fstab"), "x-systemd.device-timeout=60s", "x-systemd.device-timeout=5s", 1))
+		}
+		before := len(b.sys.Did())
+		_, err = b.Bootstrap(t.Context(), askFormat())
+		must(t, err)
+		if did := b.sys.Did()[before:]; slices.Contains(did, "reload") != changes {
+			t.Errorf("fstab changed %v: did %q", changes, did)
+		}
+	}
+}
+
 // Bootstrap also works on a machine whose kernel or programs cannot map the data disk.
 func TestBootstrapWithoutMapper(t *testing.T) {
 	b := newRoot(t, blankDisk)

@@ -30,7 +30,7 @@ func (b *run) keys(ctx context.Context) (bool, error) {
 	}
 	if bound != "" {
 		if info, err := os.Stat(b.Path(keysFile)); err != nil || info.Size() == 0 {
-			return false, errors.Join(errors.New("the home is mounted, but "+keysFile+" is missing"), err)
+			return false, errors.Join(errors.New(keysFile+" is missing or empty, so nobody could log in"), err)
 		}
 		return false, nil
 	}
@@ -84,7 +84,7 @@ func (b *run) files(context.Context) (bool, error) {
 	return true, b.Symlink(protocol.HelperPath, b.Path(layout.Tm))
 }
 
-// complete reports whether an earlier run has finished and the files phase has changed nothing since.
+// complete reports whether an earlier run has finished, and no file that the machine has to read has changed since.
 func (b *run) complete() bool {
 	_, err := os.Stat(b.Path(layout.Bootstrapped))
 	return err == nil

@@ -22,15 +22,24 @@ const limaBegin = "#LIMA-START"
 
 // manage sets the block of a file to body. It changes no other line of the file.
 func (env Env) manage(path, body string) (changed bool, err error) {
+	text, err := env.withBlock(path, body)
+	if err != nil {
+		return false, err
+	}
+	return env.install(path, text, 0o644)
+}
+
+// withBlock returns the content of a file with its block set to body.
+func (env Env) withBlock(path, body string) ([]byte, error) {
 	old, err := os.ReadFile(env.Path(path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return nil, err
 	}
 	text, err := setBlock(string(old), body)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return env.install(path, []byte(text), 0o644)
+	return []byte(text), nil
 }
 
 // setBlock replaces the block in text, or adds it if there is none: before Lima's block or, without that, at the end.

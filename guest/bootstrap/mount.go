@@ -32,14 +32,14 @@ func fstab(uuid, mapped string) string {
 }
 
 // mount mounts the data disk at /data and then, unless the host asked for the data disk only, the home and the
-// workspace from there. systemd reads the new fstab in the units phase, if that phase is not skipped.
+// workspace from there. systemd reads the new fstab in the units phase.
 func (b *run) mount(ctx context.Context) (bool, error) {
 	mapped, err := b.Machine.MapData(ctx, b.ask.DataDevice)
 	if err != nil { // the box works, but each backup has to freeze the disk
 		b.Emit(protocol.Event{Line: "the data disk cannot have snapshots: " + err.Error()})
 		mapped = ""
 	}
-	changed, err := b.manage(fstabFile, fstab(b.out.DataUUID, mapped))
+	changed, err := b.writeFstab(fstab(b.out.DataUUID, mapped))
 	if err != nil {
 		return false, err
 	}
@@ -74,6 +74,19 @@ func (b *run) mount(ctx context.Context) (bool, error) {
 		changed = changed || mounted
 	}
 	return changed, nil
+}
+
+// writeFstab writes the managed block of fstab. Before a change it removes the record of a complete bootstrap, like the
+// files phase, so that the units phase is not skipped.
+func (b *run) writeFstab(block string) (bool, error) {
+	table, err := b.withBlock(fstabFile, block)
+	if err != nil || b.same(fstabFile, table, 0o644) {
+		return false, err
+	}
+	if err := b.Remove(b.Path(layout.Bootstrapped)); err != nil {
+		return false, err
+	}
+	return b.install(fstabFile, table, 0o644)
 }
 
 // mountAt mounts a path as fstab says, unless something is mounted there. The caller checks that the right file
