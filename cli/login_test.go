@@ -29,7 +29,7 @@ func TestLoginLists(t *testing.T) {
     hermes-box exec -t -- hermes setup
   ◦ Hermes's model               to do  no model chosen
     hermes-box exec -t -- hermes model
-  ◦ Executor's portal            to do  nothing connected yet
+  ◦ Executor's portal            to do  no service connected yet
     hermes-box open executor
   ◦ Executor's token for Hermes  to do  Hermes has no token
     hermes-box setup executor
@@ -236,7 +236,7 @@ func TestLoginOneStep(t *testing.T) {
 	heal(t, m.machine, "clock-skew")
 
 	out, stderr, err := m.run("login", "executor")
-	if want := m.portal + "\n◦ Executor's portal            to do  nothing connected yet\n"; err != nil || out != want {
+	if want := m.portal + "\n◦ Executor's portal            to do  no service connected yet\n"; err != nil || out != want {
 		t.Errorf("%v %s%s", err, out, stderr)
 	}
 }

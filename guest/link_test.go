@@ -201,7 +201,7 @@ func TestLinkExecutorRefuses(t *testing.T) {
 		"no token":   {ask: protocol.ExecutorLink{Tools: tools}, want: "no valid token"},
 		"two lines":  {ask: protocol.ExecutorLink{Token: "abc\nEVIL=1", Tools: tools}, want: "no valid token"},
 		"no tools":   {ask: protocol.ExecutorLink{Token: linkToken}, want: "no valid token"},
-		"a symlink":  {spoil: func(t *testing.T, b *box) { must(t, relink(b.Path("/data/home/agent/.hermes/.env"), "/etc/passwd")) }, want: "not a plain file"},
+		"a symlink":  {spoil: func(t *testing.T, b *box) { must(t, relink(b.Path("/data/home/agent/.hermes/.env"), "/etc/passwd")) }, want: "not a regular file"},
 		"bad config": {spoil: func(_ *testing.T, b *box) { b.write("data/home/agent/.hermes/config.yaml", "a: [") }, want: "config.yaml: yaml"},
 		"no hermes": {spoil: func(t *testing.T, b *box) { must(t, os.Remove(b.Path("/var/lib/hermes-box/applied.json"))) },
 			want: "hermes is not installed"},

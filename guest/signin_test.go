@@ -46,7 +46,7 @@ func TestSignedIn(t *testing.T) {
 codex false not signed in
 hermes false not set up
 model false no model chosen
-executor false nothing connected yet
+executor false no service connected yet
 token false Hermes has no token
 `
 	if got := ask(); got != want {
@@ -80,11 +80,11 @@ token true Hermes uses Executor
 	b.write("data/home/agent/.codex/auth.json", "{}")
 	c.status, c.body = 404, ""
 	want = `claude false not logged in
-codex true has credentials
+codex true it has stored credentials
 hermes true set up
 model true gpt
-executor false it does not list its connections: it answers 404
-token false Executor does not accept the token of Hermes: its MCP endpoint answers 401
+executor false it does not list its connections: HTTP status 404
+token false Executor does not accept the token of Hermes: its MCP endpoint answers with HTTP status 401
 `
 	if got := ask(); got != want {
 		t.Errorf("odd answers:\n%s", got)

@@ -27,7 +27,7 @@ func Main(args []string) int {
 		return become(args[1], args[1:]...)
 	}
 	if len(args) > 0 {
-		fmt.Fprintln(os.Stderr, "usage: tm")
+		fmt.Fprintln(os.Stderr, "usage: tm [-- COMMAND [ARG...]]")
 		return 2
 	}
 	if _, err := exec.LookPath("tmux"); err != nil {

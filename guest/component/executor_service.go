@@ -45,9 +45,9 @@ func InitializeMCP(ctx context.Context, m Machine, url, token string) (state, de
 	case err != nil:
 		return protocol.FailedState, "its MCP endpoint does not answer: " + err.Error()
 	case status != 200:
-		return protocol.FailedState, fmt.Sprintf("its MCP endpoint answers %d", status)
+		return protocol.FailedState, fmt.Sprintf("its MCP endpoint answers with HTTP status %d", status)
 	case !strings.Contains(string(answer), `"serverInfo"`):
-		return protocol.FailedState, "its MCP endpoint does not answer in MCP"
+		return protocol.FailedState, "its MCP endpoint gives an answer that is not MCP"
 	}
 	return protocol.Healthy, ""
 }
@@ -60,7 +60,7 @@ func ExecutorToken(t durable.Tree) (string, error) {
 	}
 	token, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "EXECUTOR_AUTH_TOKEN=")
 	if !ok || len(token) < 32 {
-		return "", fmt.Errorf("%s has no token", layout.ExecutorToken)
+		return "", fmt.Errorf("%s has no valid token", layout.ExecutorToken)
 	}
 	return token, nil
 }
@@ -69,7 +69,7 @@ func ExecutorToken(t durable.Tree) (string, error) {
 func ExecutorURL(t durable.Tree) (string, error) {
 	ports, err := Ports(t)
 	if err != nil {
-		return "", errors.New("the port of executor is not recorded")
+		return "", fmt.Errorf("the port of Executor is not known: %w", err)
 	}
 	return fmt.Sprintf("http://127.0.0.1:%d", ports.Executor), nil
 }

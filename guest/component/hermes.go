@@ -169,10 +169,13 @@ func (Hermes) Health(_ context.Context, env Env, unit machine.Unit) (string, str
 	path := env.Path(hermesHome.Path, "gateway_state.json")
 	info, err := os.Stat(path)
 	if err != nil || info.ModTime().Before(unit.Since.Add(-time.Second)) {
-		return protocol.FailedState, "the gateway has not reported since its start"
+		return protocol.FailedState, "the gateway has not written its state since it was started"
 	}
-	if err := durable.ReadJSON(path, &gateway); err != nil || gateway.State != "running" {
-		return protocol.FailedState, strings.TrimSpace("the gateway is " + gateway.State + " " + gateway.Why)
+	if err := durable.ReadJSON(path, &gateway); err != nil {
+		return protocol.FailedState, "the state of the gateway cannot be read: " + err.Error()
+	}
+	if gateway.State != "running" {
+		return protocol.FailedState, strings.TrimSuffix(fmt.Sprintf("the gateway is in state %q: %s", gateway.State, gateway.Why), ": ")
 	}
 	if !HermesSetUp(env.Tree) {
 		return protocol.SetupRequired, "no model or login yet"

@@ -39,7 +39,7 @@ func (l Login) LinkExecutor(ctx context.Context, ask protocol.ExecutorLink) (pro
 	tools := slices.Sorted(slices.Values(ask.Tools))
 	done := protocol.ExecutorLinked{Tools: tools}
 	if !protocol.ValidToken(ask.Token) || len(tools) == 0 {
-		return done, &protocol.Error{Code: "invalid_input", Message: "the link to executor has no valid token, or no tools"}
+		return done, &protocol.Error{Code: "invalid_input", Message: "the request to connect Hermes with Executor has no valid token, or no tools"}
 	}
 	unlock, err := l.Lock(ctx, layout.Mutex)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l Login) linkFiles(token string, tools []string) ([]linkFile, error) {
 	}
 	if config.after, err = setServer(config.before, serverName, executorServer(base+"/mcp", tools)); err != nil {
 		return nil, &protocol.Error{Code: "preflight_failed", Message: fmt.Sprintf("%s/config.yaml: %v", layout.HermesHome, err),
-			Hint: "hermes-box exec -t -- hermes config edit, then run this again"}
+			Hint: "to edit it: hermes-box exec -t -- hermes config edit"}
 	}
 	if config.mode = 0o600; config.was != nil {
 		config.mode = config.was.Mode()
@@ -130,8 +130,8 @@ func (l Login) readLinkFile(name string) (linkFile, error) {
 		return f, err
 	}
 	if !f.was.Mode().IsRegular() {
-		return f, &protocol.Error{Code: "preflight_failed", Message: fmt.Sprintf("%s/%s is not a plain file", layout.HermesHome, name),
-			Hint: "put a plain file in its place, then run this again"}
+		return f, &protocol.Error{Code: "preflight_failed", Message: fmt.Sprintf("%s/%s is not a regular file", layout.HermesHome, name),
+			Hint: "replace it with a regular file, then run this again"}
 	}
 	f.before, err = root.ReadFile(name)
 	return f, err
@@ -197,7 +197,7 @@ func (l Login) restore(ctx context.Context, files []linkFile, failure error) err
 	errs = append(errs, l.restartHermes(ctx))
 	l.Emit(protocol.Event{Component: "hermes", Phase: protocol.PhaseActivate, State: protocol.Undone})
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%w; and hermes could not be restored: %w", failure, err)
+		return fmt.Errorf("%w; the earlier settings of Hermes could not be restored: %w", failure, err)
 	}
 	return failure
 }

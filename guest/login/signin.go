@@ -101,7 +101,7 @@ func (l Login) codexSignedIn(ctx context.Context) (bool, string) {
 func (l Login) credentials(ctx context.Context, err error, c component.Component) (bool, string) {
 	state, detail := c.Health(ctx, l.components(), machine.Unit{})
 	if state == protocol.Healthy {
-		return true, "has credentials"
+		return true, "it has stored credentials"
 	}
 	var exit *machine.ExitError
 	if errors.As(err, &exit) && exit.Status < 0 { // it could not be run, or was killed
@@ -149,10 +149,12 @@ func (l Login) executorConnected(ctx context.Context) (bool, string) {
 	switch {
 	case err != nil:
 		return false, "it does not answer: " + err.Error()
-	case status != 200 || json.Unmarshal(body, &connections) != nil:
-		return false, fmt.Sprintf("it does not list its connections: it answers %d", status)
+	case status != 200:
+		return false, fmt.Sprintf("it does not list its connections: HTTP status %d", status)
+	case json.Unmarshal(body, &connections) != nil:
+		return false, "its list of connections is not in the expected form"
 	case len(connections) == 0:
-		return false, "nothing connected yet"
+		return false, "no service connected yet"
 	case len(connections) == 1:
 		return true, "1 service connected"
 	}

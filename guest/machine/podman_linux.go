@@ -19,7 +19,7 @@ func (m *Machine) LoadImage(ctx context.Context, layout, digest, tag string) err
 	}
 	lines := strings.Fields(string(out))
 	if len(lines) == 0 {
-		return errors.New("podman loaded an image but printed no id")
+		return errors.New("podman pull printed no image ID")
 	}
 	id := lines[len(lines)-1]
 	out, err = m.Run(ctx, Cmd{Path: "podman", Args: []string{"image", "inspect", "--format", "{{.Digest}}", id}})
@@ -31,7 +31,7 @@ func (m *Machine) LoadImage(ctx context.Context, layout, digest, tag string) err
 	}
 	if got := strings.TrimSpace(string(out)); got != digest {
 		// Remove the image by its tag, not by its ID: another release with the same config has the same ID.
-		return errors.Join(fmt.Errorf("the image loaded has digest %s, not %s", got, digest), m.RemoveImage(ctx, tag))
+		return errors.Join(fmt.Errorf("podman pulled an image with digest %s instead of %s", got, digest), m.RemoveImage(ctx, tag))
 	}
 	return nil
 }

@@ -114,8 +114,11 @@ func keepSnapshot(path string, in io.Reader, out io.Writer) (err error) {
 	ctx, m := context.Background(), New()
 	mutex := flock.New(snapshotDir + "/snapshot-mutex")
 	if got, err := mutex.TryLock(); err != nil || !got {
-		_, _ = fmt.Fprintln(out, oneLine(errors.Join(errors.New("another backup has a snapshot"), err)))
-		return err
+		if err == nil {
+			err = errors.New("another backup is using the snapshot")
+		}
+		_, _ = fmt.Fprintln(out, oneLine(err))
+		return nil
 	}
 	defer mutex.Close()
 	defer func() { err = errors.Join(err, m.removeSnapshot(ctx)) }()

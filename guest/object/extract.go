@@ -155,14 +155,14 @@ func (x *extractor) name(name string) (string, error) {
 // elements splits a relative path. It refuses a path that is absolute or has "..", a backslash or a NUL.
 func elements(name string) ([]string, error) {
 	if strings.HasPrefix(name, "/") || strings.ContainsAny(name, "\\\x00") {
-		return nil, fmt.Errorf("%q is not a relative path", name)
+		return nil, fmt.Errorf("path %q is absolute, or has a backslash or a NUL", name)
 	}
 	var elems []string
 	for e := range strings.SplitSeq(name, "/") {
 		switch e {
 		case "", ".":
 		case "..":
-			return nil, fmt.Errorf("%q leads out of its directory", name)
+			return nil, fmt.Errorf("path %q has an element \"..\"", name)
 		default:
 			elems = append(elems, e)
 		}
@@ -192,10 +192,10 @@ func (x *extractor) file(name string, mode fs.FileMode, r io.Reader) error {
 // symlink makes a symlink. Its target, relative to its directory, must be inside the tree.
 func (x *extractor) symlink(name, target string) error {
 	if path.IsAbs(target) || strings.ContainsAny(target, "\\\x00") || target == "" {
-		return fmt.Errorf("link %q to %q leads out of the archive", name, target)
+		return fmt.Errorf("the target %q of symlink %q is empty or absolute, or has a backslash or a NUL", target, name)
 	}
 	if full := path.Join(path.Dir(name), target); full == ".." || strings.HasPrefix(full, "../") {
-		return fmt.Errorf("link %q to %q leads out of the archive", name, target)
+		return fmt.Errorf("the target %q of symlink %q is outside of the archive", target, name)
 	}
 	if err := x.parent(name); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (x *extractor) hardlink(name, target string) error {
 		return err
 	}
 	if len(elems) <= x.strip {
-		return fmt.Errorf("link %q to %q leads out of the archive", name, target)
+		return fmt.Errorf("the target %q of hard link %q is not unpacked", target, name)
 	}
 	if err := x.parent(name); err != nil {
 		return err

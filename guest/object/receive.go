@@ -33,7 +33,7 @@ func (s Store) Receive(ctx context.Context, r io.Reader) (protocol.Received, err
 			return got, nil
 		}
 		if err != nil {
-			return got, broken(ctx, "the stream of objects", err)
+			return got, broken(ctx, "the artifacts", err)
 		}
 		if h.Typeflag != tar.TypeReg {
 			return got, &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("object %q is not a regular file", h.Name)}
@@ -75,7 +75,7 @@ func (s Store) store(ctx context.Context, name string, r io.Reader) error {
 	if err != nil {
 		err = broken(ctx, digest, err)
 	} else if hex.EncodeToString(h.Sum(nil)) != path.Base(name) {
-		err = &protocol.Error{Code: "integrity_failed", Message: fmt.Sprintf("the data received as %s has another digest", digest),
+		err = &protocol.Error{Code: "integrity_failed", Message: fmt.Sprintf("the data received for %s does not have this digest", digest),
 			Hint: "run the command again; if it fails again, check the artifact cache: hermes-box doctor"}
 	} else {
 		err = f.Sync()
@@ -93,7 +93,7 @@ func broken(ctx context.Context, what string, err error) error {
 		return ctx.Err()
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) {
-		return &protocol.Error{Code: "external_failed", Message: fmt.Sprintf("%s ended early: %v", what, err),
+		return &protocol.Error{Code: "external_failed", Message: fmt.Sprintf("the data received for %s is incomplete: %v", what, err),
 			Hint: "run the command again"}
 	}
 	return fmt.Errorf("receive %s: %w", what, err)

@@ -38,7 +38,7 @@ func (h Helper) channel(ctx context.Context, mark string, stdin io.Reader, stdou
 	go beat(ctx, w, hungUp)
 
 	if ask.Verb == protocol.VerbExec && h.service {
-		_ = frames{w}.failure(invalid(errors.New("commands are not run by the service")))
+		_ = frames{w}.failure(invalid(errors.New("the service does not run commands")))
 		return 1
 	}
 	if ask.Verb == protocol.VerbExec {

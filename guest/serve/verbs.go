@@ -139,5 +139,5 @@ func decode(in io.Reader, into any) error {
 }
 
 func invalid(err error) *protocol.Error {
-	return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("the request cannot be read: %v", err)}
+	return &protocol.Error{Code: "invalid_input", Message: fmt.Sprintf("invalid request: %v", err)}
 }

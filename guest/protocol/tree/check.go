@@ -13,39 +13,42 @@ func (e *Entry) Check() error {
 		return fmt.Errorf("entry %q: %s", e.Path, fmt.Sprintf(format, args...))
 	}
 	if !ValidPath(e.Path) {
-		return invalid("its path is not below the root")
+		return invalid("the path is not a valid relative path")
 	}
 	if !slices.Contains([]Type{Dir, File, Symlink, Fifo, Socket, Char, Block}, e.Type) {
 		return invalid("unknown type %q", e.Type)
 	}
 	if string(e.Path) == "." && e.Type != Dir {
-		return invalid("the root is a directory")
+		return invalid("the root is a %s, not a directory", e.Type)
 	}
 	if e.Mode&^0o7777 != 0 {
-		return invalid("mode %o", e.Mode)
+		return invalid("mode %o has unknown bits", e.Mode)
 	}
-	if e.Type == File && e.Size < 0 || e.Type != File && (e.Size != 0 || e.Sparse || e.Digest != "") {
-		return invalid("size %d of a %s", e.Size, e.Type)
+	if e.Type == File && e.Size < 0 {
+		return invalid("the size %d is negative", e.Size)
+	}
+	if e.Type != File && (e.Size != 0 || e.Sparse || e.Digest != "") {
+		return invalid("only a file can have a size, holes or a digest, but this is a %s", e.Type)
 	}
 	if (e.Type == Symlink) != (len(e.Target) > 0) && e.Link == nil || bytes.IndexByte(e.Target, 0) >= 0 {
-		return invalid("target %q", e.Target)
+		return invalid("a %s cannot have the target %q", e.Type, e.Target)
 	}
 	if e.Link != nil && (e.Type == Dir || !ValidPath(e.Link) || bytes.Equal(e.Link, e.Path)) {
-		return invalid("link to %q", e.Link)
+		return invalid("a %s cannot be a hard link to %q", e.Type, e.Link)
 	}
 	if !e.Sparse && len(e.Segments) > 0 {
-		return invalid("segments of a file without holes")
+		return invalid("it has data segments, but no holes")
 	}
 	end := int64(0)
 	for _, s := range e.Segments {
 		if s.Offset < end || s.Length <= 0 || s.Length > e.Size || s.Offset > e.Size-s.Length {
-			return invalid("segment at %d of %d bytes", s.Offset, s.Length)
+			return invalid("the data segment of %[2]d bytes at %[1]d is empty, out of order or beyond the size", s.Offset, s.Length)
 		}
 		end = s.Offset + s.Length
 	}
 	for i, x := range e.Xattrs {
 		if len(x.Name) == 0 || bytes.IndexByte(x.Name, 0) >= 0 || i > 0 && bytes.Compare(e.Xattrs[i-1].Name, x.Name) >= 0 {
-			return invalid("extended attribute %q", x.Name)
+			return invalid("the extended attribute %q has an invalid name or is out of order", x.Name)
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func (r *Reader) Next() (any, error) {
 		return e, nil
 	case kindData:
 		if r.left -= int64(len(payload)); r.left < 0 {
-			return nil, fmt.Errorf("entry %q has more data than it says", r.open.Path)
+			return nil, fmt.Errorf("entry %q has more data than its size says", r.open.Path)
 		}
 		r.data.Write(payload)
 		return Data(payload), nil
@@ -93,9 +93,9 @@ func (r *Reader) Next() (any, error) {
 		}
 		switch e := r.open; {
 		case !sum.Broken && r.left > 0:
-			return nil, fmt.Errorf("entry %q has less data than it says", e.Path)
+			return nil, fmt.Errorf("entry %q has less data than its size says", e.Path)
 		case sum.Check != checkOf(r.data.Sum64()):
-			return nil, fmt.Errorf("the data of %q: %w", e.Path, ErrChecksum)
+			return nil, fmt.Errorf("the data of %q is damaged: %w", e.Path, ErrChecksum)
 		case !sum.Broken:
 			r.sum.add(e)
 		}
@@ -109,8 +109,11 @@ func (r *Reader) Next() (any, error) {
 		if err := protocol.Decode(payload, &sum); err != nil {
 			return nil, fmt.Errorf("summary: %w", err)
 		}
-		if sum.Check != checkOf(before) || sum.Summary != r.sum {
-			return nil, fmt.Errorf("the whole stream: %w", ErrChecksum)
+		if sum.Check != checkOf(before) {
+			return nil, fmt.Errorf("the stream is damaged: %w", ErrChecksum)
+		}
+		if sum.Summary != r.sum {
+			return nil, fmt.Errorf("the summary does not match the entries: %w", ErrChecksum)
 		}
 		r.done = true
 		return sum.Summary, nil

@@ -46,7 +46,7 @@ type check string
 func checkOf(sum uint64) check { return check(fmt.Sprintf("%016x", sum)) }
 
 // ErrChecksum is wrapped by the error for a Sum or a Summary that does not match the records before it.
-var ErrChecksum = errors.New("its checksum is wrong")
+var ErrChecksum = errors.New("wrong checksum")
 
 // Writer writes a stream. Its methods are called in the order of the records. It is buffered: call Flush to write what it
 // holds.
