@@ -47,10 +47,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = cmp.Or(a.helpErr, a.out.failed())
 	}
+	interrupted := ctx.Err() != nil
 	if err == nil {
+		if interrupted && a.changes.Load() {
+			a.note("nothing was undone: the interruption came too late")
+		}
 		return exitOK
 	}
-	interrupted := ctx.Err() != nil
 	var exit *ssh.ExitError
 	if a.remote && !interrupted && errors.As(err, &exit) {
 		return exit.Status
@@ -86,7 +89,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// signals cancels the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did. A
+// signals cancels the context at the first SIGINT, SIGQUIT, SIGTERM or SIGHUP, so that the operation undoes what it did, or ends
+// if that is too late. A
 // second one ends the process at once; the next command recovers. Two within a second count as one: timeout(1) signals
 // its child and then the process group of both.
 func (a *app) signals() (context.Context, func()) {
@@ -116,10 +120,10 @@ func (a *app) signals() (context.Context, func()) {
 			default:
 				os.Exit(exitInterrupted)
 			}
-			if a.changes.Load() {
-				a.note("undoing; interrupt again to stop at once")
-			}
 			cancel()
+			if a.changes.Load() { // whether it is finished or undone depends on the step
+				a.note("interrupted: what was begun is undone or finished; interrupt again to stop at once")
+			}
 		}
 	}()
 	return ctx, func() {

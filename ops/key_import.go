@@ -29,6 +29,7 @@ func (b *Box) ImportKey(ctx context.Context, given []age.Identity, from string, 
 	result := &KeyImported{}
 	var identity *age.X25519Identity
 	var r *keys.Record
+	var put keys.Store // the store that an undo removes the identity from
 	err := b.change(ctx, "key", false, sink, func(context.Context) (Plan, error) {
 		return Plan{Steps: []Step{
 			{ID: "check", Title: "check that the identity is that of the box", Do: func(ctx context.Context, p *Progress) (err error) {
@@ -43,14 +44,19 @@ func (b *Box) ImportKey(ctx context.Context, given []age.Identity, from string, 
 				}
 				return err
 			}},
-			{ID: "import", Title: "put the identity back", Do: func(ctx context.Context, p *Progress) error {
+			{ID: "import", Title: "put the identity back", Do: func(ctx context.Context, p *Progress) (err error) {
 				if !result.Already {
-					if err := b.keepIdentity(ctx, r, identity, p); err != nil {
+					if put, err = b.keepIdentity(ctx, r, identity, p); err != nil {
 						return err
 					}
 				}
 				result.KeyPlace = *b.place(r)
 				return nil
+			}, Undo: func(ctx context.Context) error {
+				if put == nil {
+					return nil
+				}
+				return put.Delete(ctx, r.Ref())
 			}},
 		}}, nil
 	})
@@ -203,21 +209,24 @@ func (b *Box) recordOf(pool *backup.Pool, identity *age.X25519Identity) *keys.Re
 }
 
 // keepIdentity stores an identity and writes its record. Until the new record is written, the old one names the old
-// store.
-func (b *Box) keepIdentity(ctx context.Context, r *keys.Record, identity *age.X25519Identity, p *Progress) error {
+// store. It returns the store that got the identity, even with an error; nil if no store got it, or had it before.
+func (b *Box) keepIdentity(ctx context.Context, r *keys.Record, identity *age.X25519Identity, p *Progress) (put keys.Store, err error) {
 	s, why, err := b.storeFor(ctx, r, identity)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if _, err := keys.Load(ctx, s, r.Ref()); errors.Is(err, keys.ErrNotFound) {
+		put = s
 	}
 	if err := keys.Put(ctx, s, b.Name(), identity); err != nil {
-		return err
+		return put, err
 	}
 	r.Store = s.Name()
 	if err := r.Save(b.Home); err != nil {
-		return err
+		return put, err
 	}
 	p.Log(keptIn(s, why, r))
-	return nil
+	return put, nil
 }
 
 // storeFor returns the store for an identity: one of this machine that has it already, or else the one that would get a

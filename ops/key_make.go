@@ -33,6 +33,7 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 		before, readErr := keys.Read(b.Home, b.Name())
 		var pool *backup.Pool // nil if nothing was given
 		var r *keys.Record
+		var recipients []backup.Recipient // of the pool, before it was changed
 		made := false
 		open := Step{ID: "open", Title: "open the backups without the key", Do: func(context.Context, *Progress) (err error) {
 			if !b.hasPool() {
@@ -62,6 +63,7 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 			if list == nil {
 				return nil
 			}
+			recipients = pool.Recipients()
 			for i := range list {
 				list[i].Proven = list[i].Proven && list[i].Recipient != earlier // the earlier key is lost
 			}
@@ -73,6 +75,11 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 			}
 			result.Already, result.Found, result.Earlier = false, false, earlier
 			return nil
+		}, Undo: func(ctx context.Context) error {
+			if len(recipients) == 0 { // unchanged, or their list was not known
+				return nil
+			}
+			return pool.Rewrite(ctx, recipients)
 		}}
 		if len(given) == 0 && passphrase == "" {
 			return Plan{Steps: []Step{make}}, nil

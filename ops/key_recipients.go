@@ -201,6 +201,7 @@ func (b *Box) AddPassphrase(ctx context.Context, passphrase string, sink Sink) (
 			if err != nil {
 				return err
 			}
+			// The earlier passphrase cannot be put back, so an interruption has no effect from here on.
 			if err := pool.AddPassphrase(ctx, passphrase, b.PassphraseWork); err != nil {
 				return err
 			}
