@@ -38,7 +38,7 @@ func (b *Box) noKey(err error) error {
 	switch {
 	case b.hasPool():
 		return fault.New(fault.NotFound, "%w of box %q on record, but there are backups in %s", err, b.Name(), b.Pool()).
-			Hint("to look for it on this machine: hermes-box key make; %s", b.lostHint())
+			Hint("to look for it on this machine: hermes-box key make; %s", first(b.waysToOpen()))
 	case b.Record == nil:
 		return fault.New(fault.NotFound, "%w of box %q", err, b.Name()).Hint("to make the box and its key: hermes-box create")
 	}
@@ -70,6 +70,8 @@ func (b *Box) lostHint() string {
 	return hint
 }
 
+func first(hint string, _ bool) string { return hint }
+
 // waysToOpen returns the commands that open the backups although the identity of the box is lost. It names the
 // passphrase or another recipient only if the backups have one; others reports whether they do.
 func (b *Box) waysToOpen() (hint string, others bool) {
@@ -95,7 +97,13 @@ func (b *Box) makeKey(ctx context.Context, opened bool, making func() error, p *
 	r, err := keys.Read(b.Home, b.Name())
 	switch {
 	case err == nil:
-		_, err = b.identity(ctx, r)
+		var own *age.X25519Identity
+		own, err = b.identity(ctx, r)
+		if err == nil && !opened && b.hasPool() {
+			if _, err := backup.Open(b.Pool(), own); errors.Is(err, backup.ErrOtherRecipients) {
+				return nil, b.otherKey(err)
+			}
+		}
 		if err == nil {
 			p.Log("the box keeps the identity that its name already has: " + r.Recipient)
 			return r, nil
@@ -154,15 +162,50 @@ func (b *Box) chooseStore(ctx context.Context, inFile string) (keys.Store, strin
 	return s, why, err
 }
 
-// keyLost adds a hint to an error about the identity of backups.
+// keyLost adds a hint to an error about an identity that is lost. The hint has no command that returns the same error.
 func (b *Box) keyLost(err error) error {
-	if fault.CodeOf(err) != fault.NotFound {
+	if fault.CodeOf(err) != fault.NotFound && !identityLost(err) {
 		return err
 	}
 	hint, _ := b.waysToOpen()
-	return fault.New(fault.PreflightFailed, "%w", err).
-		Hint("%s; to go on without these backups: mv %s %s; then run the same command again", hint,
-			shellescape.Quote(b.Pool()), shellescape.Quote(b.Pool()+".old"))
+	switch r, readErr := keys.Read(b.Home, b.Name()); {
+	case b.hasPool():
+		hint += "; " + b.withoutBackups()
+	case readErr == nil && r.Store == keys.File: // a file with another identity is in the way
+		path := b.place(r).Where
+		hint += fmt.Sprintf("; to make a new key, and keep that file: mv %s %s", shellescape.Quote(path), shellescape.Quote(unused(path+".old")))
+	}
+	return fault.New(fault.PreflightFailed, "%w", err).Hint("%s", hint)
+}
+
+// withoutBackups returns the command that moves the backups of the box away, so that new ones can be made.
+func (b *Box) withoutBackups() string {
+	return fmt.Sprintf("to go on without these backups: mv %s %s", shellescape.Quote(b.Pool()), shellescape.Quote(unused(b.Pool()+".old")))
+}
+
+// unused returns a path that does not exist: the given one, or else with a number. mv would move a directory into an
+// existing one.
+func unused(path string) string {
+	free := path
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprint(path, n)
+	}
+}
+
+// otherKey adds to an error of opening the backups, which are for another key than that of the box, the commands that
+// help. It changes no other error.
+func (b *Box) otherKey(err error) error {
+	if !errors.Is(err, backup.ErrOtherRecipients) {
+		return err
+	}
+	hint := "with the key that they were made for: hermes-box key make --identity FILE"
+	if b.hasPassphrase() {
+		hint += "; with the passphrase of the backups: hermes-box key make --passphrase"
+	}
+	return fault.New(fault.CodeOf(err), "%w", err).Hint("%s; %s", hint, b.withoutBackups())
 }
 
 // removeKey removes the identity of the box and its record, in this order, so that no identity is left without a

@@ -52,10 +52,7 @@ func (b *Box) ImportKey(ctx context.Context, given []age.Identity, from string, 
 				}
 				result.KeyPlace = *b.place(r)
 				return nil
-			}, Undo: func(ctx context.Context) error {
-				if put == nil {
-					return nil
-				}
+			}, Changed: func() bool { return put != nil }, Undo: func(ctx context.Context) error {
 				return put.Delete(ctx, r.Ref())
 			}},
 		}}, nil
@@ -88,8 +85,11 @@ func (b *Box) lostIdentity(ctx context.Context, r *keys.Record, given []*age.X25
 		case err == nil && i >= 0:
 			return given[i], true, nil
 		case err == nil:
-			return nil, false, fault.New(fault.AlreadyExists, "box %q has its identity already, and it is not replaced: %s", b.Name(), b.place(r).Where).
-				Hint("hermes-box key status")
+			err := fault.New(fault.AlreadyExists, "box %q has its identity already, and it is not replaced: %s", b.Name(), b.place(r).Where)
+			if slices.ContainsFunc(given, b.opensPool) {
+				return nil, false, err.Hint("to let the box open backups that are for the key in this file: hermes-box key make --identity FILE")
+			}
+			return nil, false, err.Hint("hermes-box key status")
 		case !identityLost(err) && b.KeyStore == "":
 			return nil, false, fault.New(fault.CodeOf(err), "%w", err).
 				Hint("%s; to keep the key in a file: hermes-box key import FILE --key-store file", fault.HintOf(err))
@@ -101,6 +101,12 @@ func (b *Box) lostIdentity(ctx context.Context, r *keys.Record, given []*age.X25
 			Hint("give the file that was exported for this box: a comment in it names the box")
 	}
 	return given[i], false, nil
+}
+
+// opensPool reports whether an identity opens the backups of the box.
+func (b *Box) opensPool(identity *age.X25519Identity) bool {
+	_, err := backup.Open(b.Pool(), identity)
+	return err == nil
 }
 
 // identityLost reports whether an error of Box.identity means that the store can be read, but the identity is missing or

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,7 +40,7 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 			if !b.hasPool() {
 				return fault.New(fault.InvalidInput, "box %q has no backups to open", b.Name()).Hint("hermes-box key make")
 			}
-			pool, err = b.openWith(given, passphrase, "hermes-box key make --identity FILE")
+			pool, err = b.openWith(given, passphrase, "hermes-box key make")
 			return err
 		}}
 		make := Step{ID: "key", Title: "make the key of its backups", Do: func(ctx context.Context, p *Progress) (err error) {
@@ -49,10 +50,7 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 			}
 			result.Already, result.Found, result.KeyPlace = !made, !made && readErr != nil, *b.place(r)
 			return nil
-		}, Undo: func(ctx context.Context) error {
-			if !made {
-				return nil
-			}
+		}, Changed: func() bool { return made }, Undo: func(ctx context.Context) error {
 			if err := b.removeKey(ctx); err != nil || before == nil {
 				return err
 			}
@@ -75,10 +73,7 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 			}
 			result.Already, result.Found, result.Earlier = false, false, earlier
 			return nil
-		}, Undo: func(ctx context.Context) error {
-			if len(recipients) == 0 { // unchanged, or their list was not known
-				return nil
-			}
+		}, Changed: func() bool { return len(recipients) > 0 }, Undo: func(ctx context.Context) error { // without a list, nothing is known
 			return pool.Rewrite(ctx, recipients)
 		}}
 		if len(given) == 0 && passphrase == "" {
@@ -113,15 +108,23 @@ func (b *Box) withOwn(pool *backup.Pool, r *keys.Record, earlier string) (list [
 	return append(b.Recipients(r), list...), before
 }
 
-// openWith opens the backups without the key of the box. again is the command with --identity, for the hint of an
-// error.
-func (b *Box) openWith(given []age.Identity, passphrase, again string) (*backup.Pool, error) {
+// openWith opens the backups without the key of the box. command is the command without --identity and --passphrase,
+// for the hint of an error.
+func (b *Box) openWith(given []age.Identity, passphrase, command string) (*backup.Pool, error) {
 	if passphrase == "" {
-		return backup.Open(b.Pool(), given...)
+		pool, err := backup.Open(b.Pool(), given...)
+		if errors.Is(err, backup.ErrOtherRecipients) {
+			hint := "with the identity of one of them: " + command + " --identity FILE"
+			if b.hasPassphrase() {
+				hint += "; with the passphrase of the backups: " + command + " --passphrase"
+			}
+			return nil, fault.New(fault.CodeOf(err), "%w", err).Hint("%s", hint)
+		}
+		return pool, err
 	}
 	if b.hasPool() && !b.hasPassphrase() {
 		return nil, fault.New(fault.InvalidInput, "no passphrase opens the backups of box %q", b.Name()).
-			Hint("with an exported key: %s", again)
+			Hint("with an exported key: %s --identity FILE", command)
 	}
 	return backup.OpenWithPassphrase(b.Pool(), passphrase)
 }

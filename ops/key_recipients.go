@@ -44,7 +44,7 @@ func (b *Box) openPool(ctx context.Context, r *keys.Record) (*backup.Pool, error
 	}
 	pool, err := backup.Open(b.Pool(), identity)
 	if errors.Is(err, backup.ErrOtherRecipients) { // for example after a killed key make
-		return nil, fault.New(fault.IntegrityFailed, "%w", err).Hint("%s", b.lostHint())
+		return nil, b.otherKey(err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return pool, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -78,8 +77,7 @@ func (b *Box) KeyStatus(ctx context.Context, silently bool) (*KeyStatus, error) 
 	case err != nil:
 		s.warn("the list of recipients cannot be read: "+err.Error(), "to write it again: hermes-box key add-recipient AGE_RECIPIENT")
 	case !own:
-		s.warn("the backups in "+b.Pool()+" are for another key than the one of this box",
-			"put the record of their key back, "+filepath.Join(b.Dir, "keys", b.Name()+".json")+", or move those backups away")
+		s.warn("the backups in "+b.Pool()+" are for another key than the one of this box", fault.HintOf(b.otherKey(backup.ErrOtherRecipients)))
 	}
 	s.advise()
 	return s, nil

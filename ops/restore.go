@@ -197,7 +197,7 @@ func (r *restoration) openListed(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	r.pool, err = r.openWith(identities, r.from.Passphrase, "hermes-box restore "+shellescape.Quote(r.from.Backup)+" --identity FILE")
+	r.pool, err = r.openWith(identities, r.from.Passphrase, "hermes-box restore "+shellescape.Quote(r.from.Backup))
 	return err
 }
 
