@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hermes-box/internal/race"
+	"hermes-box/internal/rehearsal"
 	"hermes-box/ops"
 )
 
@@ -59,4 +60,12 @@ func TestDrillBox(t *testing.T) {
 		t.Errorf("the network is not cut off before the files are unpacked: %v; the events are at %d and %d", err, cut, unpack)
 	}
 	check("another drill")
+
+	// A hint would act on the box of the user, so it names nothing that is for the throw-away box.
+	inject(t, m, rehearsal.StartFails)
+	_, stderr, err := m.run(drill...)
+	if _, hint, _ := strings.Cut(stderr, "hint: "); err == nil || strings.TrimSpace(hint) != "to see all of it: hermes-box logs operations; to try the backup without a box: hermes-box backup drill --files" {
+		t.Errorf("%v %s", err, stderr)
+	}
+	check("a drill whose box did not boot")
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/ops/config"
@@ -61,15 +62,30 @@ func (b *Box) DrillBox(ctx context.Context, id string, sink Sink) (*Drill, error
 		box := t.makeSteps(
 			Step{ID: "claim", Title: "claim the name " + t.Name(), Do: t.claim, Undo: t.unclaim},
 			Step{ID: "format", Title: "cut the network off, and format the data disk", Do: t.format})
-		return Plan{Steps: slices.Concat(open, t.fetchSteps(), box, []Step{
+		return Plan{Steps: slices.Concat(open, t.fetchSteps(), onTrial(slices.Concat(box, []Step{
 			{ID: "bootstrap", Title: "prepare the guest", Do: t.bootstrap},
 			{ID: "compare", Title: "read the data disk, and compare it with the backup", Do: t.compare},
 			{ID: "upload", Title: "upload the software", Do: t.software.sendComponents, After: []string{"unpack"}, Phase: protocol.PhaseUpload},
 			{ID: "install", Title: "install and start the software without a network", Do: t.install, Software: true},
+		})), []Step{
 			{ID: "report", Title: "write the report", Do: d.report},
-			{ID: "remove", Title: "remove the box", Do: t.remove},
-		})}, nil
+		}, onTrial([]Step{{ID: "remove", Title: "remove the box", Do: t.remove}}))}, nil
 	})
+}
+
+// onTrial returns steps on the throw-away box whose errors have no hint for that box: a command in such a hint would
+// act on the box of the user.
+func onTrial(steps []Step) []Step {
+	for i, step := range steps {
+		steps[i].Do = func(ctx context.Context, p *Progress) error {
+			err := step.Do(ctx, p)
+			if err == nil || !strings.Contains(fault.HintOf(err), "hermes-box ") {
+				return err
+			}
+			return fault.New(fault.CodeOf(err), "%w", err).Hint("to see all of it: hermes-box logs operations; to try the backup without a box: hermes-box backup drill --files")
+		}
+	}
+	return steps
 }
 
 // trial is the throw-away box of a drill. It is made as a restore makes a box, but without a key and a config.
@@ -86,7 +102,8 @@ func (d *drill) newTrial() (*trial, error) {
 	}
 	box := d.throwAway(ports)
 	if d.held, err = d.Home.Lock(box.Name(), "drill"); err != nil {
-		return nil, err
+		return nil, fault.New(fault.CodeOf(err), "the drill needs the name %q: %w", box.Name(), err).
+			Hint("wait for it to end; without a box: hermes-box backup drill --files")
 	}
 	if err := box.load(); err != nil {
 		return nil, err
