@@ -124,7 +124,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
 func checkName(what, name string) error {
 	if len(name) > 76 || !validName.MatchString(name) {
-		return &Error{Message: fmt.Sprintf("%s name %q is not valid in Lima", what, name), Do: "use letters, digits and single dashes", Kind: "invalid_input"}
+		return &Error{Message: fmt.Sprintf("%s name %q is not valid in Lima", what, name), Do: "use letters and digits, with single dashes, dots or underscores between them", Kind: "invalid_input"}
 	}
 	return nil
 }

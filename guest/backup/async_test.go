@@ -74,15 +74,15 @@ func TestAsyncReader(t *testing.T) {
 	}
 }
 
-// The goroutine ends after Stop, once the Read that is in progress has returned.
+// After Stop the goroutine ends, although its reader has more and nobody reads what it has filled.
 func TestAsyncReaderStops(t *testing.T) {
-	r, w := io.Pipe()
-	a := newAsyncReader(r)
-	if _, err := w.Write(make([]byte, tree.MaxData)); err != nil {
-		t.Fatal(err)
-	}
+	a := newAsyncReader(endless{})
 	a.Stop()
-	r.Close()
 	for range a.full { // closed when the goroutine has ended
 	}
 }
+
+// endless is a reader of zeros without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
