@@ -141,6 +141,12 @@ func backupRows(p *printer, b *ops.Box, list []backup.Envelope) {
 		}
 		p.line("%-36s %9s %9s added   %s", e.ID, sizeText(e.Bytes), sizeText(e.Added), state)
 	}
+	lasts := b.Lasts(list)
+	for _, e := range list {
+		if lasts[e.ID] == 1 {
+			p.line("  backup.keep is %d: the next backup deletes %s", b.Config.Backup.Keep, e.ID)
+		}
+	}
 }
 
 func (a *app) backupVerify() *cobra.Command {

@@ -20,6 +20,17 @@ func (b *Box) Backups() ([]backup.Envelope, error) {
 	return list, err
 }
 
+// Lasts returns how many more backups can be made before backup.keep deletes each backup in a list of Backups, by its id:
+// 1 means that the next one deletes it. A backup that stays until it is deleted by hand is not in the result. A new box
+// has a disk of its own, so without a box no backup counts down.
+func (b *Box) Lasts(list []backup.Envelope) map[string]int {
+	disk := "none" // which is the UUID of no disk
+	if b.Record != nil {
+		disk = b.Record.DataUUID
+	}
+	return backup.Lasts(list, b.Config.Backup.Keep, disk)
+}
+
 // KeptBackup names a good backup of a box.
 type KeptBackup struct {
 	ID   string    `json:"id"`

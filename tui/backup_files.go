@@ -107,7 +107,7 @@ func (f *backupFiles) move(n int) { f.list.Move(n, len(f.found)) }
 
 // pick selects the file on line y, below the header and the edge of the panel.
 func (f *backupFiles) pick(y int) {
-	if row := f.list.Top + y - 2; y >= 2 && row < len(f.found) {
+	if row, ok := f.list.Row(y-2, len(f.found)); ok {
 		f.list.At = row
 	}
 }

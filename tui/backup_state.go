@@ -9,6 +9,7 @@ import (
 	"hermes-box/internal/age"
 	"hermes-box/ops"
 	"hermes-box/ops/backup"
+	"hermes-box/tui/widget"
 )
 
 const (
@@ -102,6 +103,65 @@ func (m *model) newestText() string {
 		return "\nThe newest good backup is " + age.Format(m.now().Sub(e.Time)) + " old."
 	}
 	return "\nThere is no good backup."
+}
+
+// keptText says how long a backup is kept.
+func (s *state) keptText(e backup.Envelope) string {
+	switch n := s.known.Lasts[e.ID]; n {
+	case 0:
+		return "until you delete it"
+	case 1:
+		return fmt.Sprintf("until the next backup, which deletes it: backup.keep is %d", s.known.Keep)
+	default:
+		return fmt.Sprintf("until %d more backups are made: backup.keep is %d", n, s.known.Keep)
+	}
+}
+
+// limitText says which backups the next one deletes, in at most w cells; empty if there is no box to back up.
+func (s *state) limitText(w int) string {
+	if !s.hasBox() {
+		return ""
+	}
+	var out []backup.Envelope
+	for _, e := range s.known.Backups {
+		if s.known.Lasts[e.ID] == 1 {
+			out = append(out, e)
+		}
+	}
+	text := "the next backup deletes "
+	switch len(out) {
+	case 0:
+		text += "none of these"
+	case 1:
+		text += "the one of " + madeAt(out[0])
+	default:
+		text += fmt.Sprintf("%d of these", len(out))
+	}
+	if long := fmt.Sprintf("backup.keep is %d: %s", s.known.Keep, text); len(long) <= w {
+		return long
+	}
+	return text
+}
+
+// drilledText says when and how a backup was last restored as a trial. good is false if a difference was found or the
+// reports cannot be read.
+func (s *state) drilledText(e backup.Envelope, now time.Time) (text string, good bool) {
+	drill := s.known.Drills[e.ID]
+	switch {
+	case s.known.DrillsErr != nil:
+		return "unknown: " + s.known.DrillsErr.Error(), false
+	case drill == nil:
+		return "not yet", true
+	}
+	into := "a box"
+	if drill.Into == "files" {
+		into = "a directory"
+	}
+	text = age.Format(now.Sub(drill.Ended)) + " ago, into " + into + ": "
+	if drill.Good() {
+		return text + "no difference", true
+	}
+	return text + widget.Count(drill.Different, "difference") + ", listed in " + drill.Report, false
 }
 
 // savedText says which backups of a box that does not exist are kept here. It continues a line that begins with

@@ -7,7 +7,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/internal/age"
-	"hermes-box/ops"
 	"hermes-box/ops/backup"
 	"hermes-box/tui/widget"
 )
@@ -16,8 +15,6 @@ import (
 type backups struct {
 	list widget.List
 	id   string // of the selected backup, which stays selected when the list changes
-
-	drills map[string]*ops.Drill // the last drill of each backup, by its ID
 }
 
 // settle finds the selected backup again in a list that may have changed.
@@ -53,7 +50,7 @@ func (b *backups) move(all []backup.Envelope, by int) {
 
 // pick selects the backup on line y, below the header, the edge of the panel and the names of the columns.
 func (b *backups) pick(all []backup.Envelope, y int) {
-	if row := b.list.Top + y - 3; y >= 3 && row < len(all) {
+	if row, ok := b.list.Row(y-3, len(all)); ok {
 		b.move(all, row-b.list.At)
 	}
 }
@@ -78,10 +75,17 @@ func (b *backups) view(p page, s *state, w, h int) []string {
 	if !ok {
 		return p.Focused().Panel(title, w, h, lines)
 	}
-	about := aboutBackup(p, e, b.drills[e.ID], w-4)
+	about := aboutBackup(p, s, e, w-4)
 	below := min(len(about)+2, h*3/5)
 	top := h - below
 	rows := max(1, top-3)
+	limit := ""
+	if rows > 4 { // with less room, only the facts about the selected backup say it
+		limit = s.limitText(w - 4)
+	}
+	if limit != "" {
+		rows--
+	}
 	from, to := b.list.Window(len(all), rows)
 	if to-from < len(all) {
 		title += p.Dim.Render("  " + fromTo(from, to, len(all)))
@@ -89,53 +93,64 @@ func (b *backups) view(p page, s *state, w, h int) []string {
 		title += p.Dim.Render("  " + widget.Count(len(all), "backup"))
 	}
 	lines = append(lines, b.rows(p, s, w-4, from, to)...)
+	if limit != "" {
+		for len(lines) < top-3 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, p.Dim.Render(limit))
+	}
 	name := p.Title.Render(or(widget.Clean(e.Label), "backup"))
 	return append(p.Focused().Panel(title, w, top, lines), p.Panel(name, w, below, about)...)
 }
 
-// The widths of the columns of the list. The state takes the rest; labels are shown if they leave room for it.
+// The widths of the columns of the list. The state takes the rest.
 const (
 	markCells, ageCells, sizeCells, stateCells = 2, 9, 11, 24
 )
 
+// columns returns the widths of the columns of labels and of added bytes in a list of w cells; 0 for one that is left
+// out. If there is a label, labels are shown; with little room, instead of the added bytes.
+func columns(all []backup.Envelope, w int) (label, added int) {
+	const name = len("label  ")
+	for _, e := range all {
+		if e.Label != "" {
+			label = max(label, name, ansi.StringWidth(widget.Clean(e.Label))+2)
+		}
+	}
+	room := w - markCells - ageCells - sizeCells - stateCells
+	if label == 0 || room >= sizeCells+min(label, 12) {
+		added = sizeCells
+	}
+	return max(0, min(label, room-added)), added
+}
+
 // rows draws the names of the columns, then the backups s.known.Backups[from:to].
 func (b *backups) rows(p page, s *state, w, from, to int) []string {
-	labels := 0
-	for _, e := range s.known.Backups {
-		if e.Label != "" {
-			labels = max(labels, ansi.StringWidth(e.Label)+2)
-		}
-	}
-	labels = max(0, min(labels, w-markCells-ageCells-2*sizeCells-stateCells))
-	if labels < 6 { // too little for a useful text
-		labels = 0
-	}
+	labelW, addedW := columns(s.known.Backups, w)
 	label := func(text string) string {
-		if labels == 0 {
+		if labelW == 0 {
 			return ""
 		}
-		return widget.Fit(text, labels-2) + "  "
+		return widget.Fit(text, labelW-2) + "  "
 	}
 	out := []string{p.Dim.Render(widget.Fit(strings.Repeat(" ", markCells)+widget.Fit("age", ageCells)+widget.Fit("size", sizeCells)+
-		widget.Fit("added", sizeCells)+label("label")+"state", w))}
+		widget.Fit("added", addedW)+label("label")+"state", w))}
 	for i := from; i < to; i++ {
 		e := s.known.Backups[i]
 		mark, when := "  ", widget.Fit(ageOf(p, e), ageCells)
 		if i == b.list.At {
 			mark, when = p.Accent.Render("▸ "), p.Title.Render(when)
 		}
-		line := mark + when
+		size, added := "", ""
 		if e.Damaged == "" {
-			line += widget.Fit(widget.Size(e.Bytes), sizeCells) + widget.Fit("+"+widget.Size(e.Added), sizeCells)
-		} else {
-			line += widget.Fit("", 2*sizeCells)
+			size, added = widget.Size(e.Bytes), "+"+widget.Size(e.Added)
 		}
-		line += label(widget.Clean(e.Label))
+		line := mark + when + widget.Fit(size, sizeCells) + widget.Fit(added, addedW) + label(widget.Clean(e.Label))
 		room := w - ansi.StringWidth(line)
 		if o := s.own; o != nil && o.verb.backup == e.ID && len(o.steps) > 0 && o.steps[0].state == stepRunning {
 			line += o.steps[0].progress(p, room)
 		} else {
-			line += backupSign(p, e, room)
+			line += backupSign(p, s, e, room)
 		}
 		out = append(out, widget.Fit(line, w))
 	}
@@ -155,7 +170,7 @@ func ageOf(p page, e backup.Envelope) string {
 }
 
 // backupSign draws the state of a backup in w cells, shortened if it does not fit.
-func backupSign(p page, e backup.Envelope, w int) string {
+func backupSign(p page, s *state, e backup.Envelope, w int) string {
 	var texts []string // the longest first
 	tone := widget.Bad
 	glyph := "✗"
@@ -173,6 +188,9 @@ func backupSign(p page, e backup.Envelope, w int) string {
 		glyph, tone = "✓", widget.Good
 		texts = []string{"verified " + age.Format(p.now.Sub(e.Verified)) + " ago", "verified"}
 	}
+	if s.known.Lasts[e.ID] == 1 {
+		texts = append([]string{texts[0] + "; the next backup deletes it"}, texts...)
+	}
 	text := texts[len(texts)-1]
 	for _, t := range texts {
 		if ansi.StringWidth(t)+2 <= w {
@@ -183,9 +201,8 @@ func backupSign(p page, e backup.Envelope, w int) string {
 	return p.Sign(sign(glyph, text, tone))
 }
 
-// aboutBackup returns all that is known about a backup, one fact a line. drill is the last drill of the backup; nil if
-// there was none.
-func aboutBackup(p page, e backup.Envelope, drill *ops.Drill, w int) (out []string) {
+// aboutBackup returns all that is known about a backup, one fact a line.
+func aboutBackup(p page, s *state, e backup.Envelope, w int) (out []string) {
 	const label = 12
 	fact := func(name, text string, ink widget.Ink) {
 		for i, line := range widget.Wrap(widget.Clean(text), max(1, w-label)) {
@@ -213,6 +230,7 @@ func aboutBackup(p page, e backup.Envelope, drill *ops.Drill, w int) (out []stri
 	if e.Partial() {
 		fact("partial", widget.Count(e.Problems, "file")+" could not be read", p.Warn)
 	}
+	fact("kept", s.keptText(e), plain)
 	if e.Failed == "" {
 		text := age.Format(p.now.Sub(e.Verified)) + " ago"
 		if e.OldestRead.Before(e.Verified.Add(-time.Minute)) {
@@ -220,15 +238,11 @@ func aboutBackup(p page, e backup.Envelope, drill *ops.Drill, w int) (out []stri
 		}
 		fact("verified", text, plain)
 	}
-	if drill != nil {
-		text, ink := age.Format(p.now.Sub(drill.Ended))+" ago, into a box: no difference", plain
-		if drill.Into == "files" {
-			text = age.Format(p.now.Sub(drill.Ended)) + " ago, into a directory: no difference"
-		}
-		if !drill.Good() {
-			text, ink = strings.TrimSuffix(text, "no difference")+widget.Count(drill.Different, "difference")+", listed in "+drill.Report, p.Bad
-		}
-		fact("drilled", text, ink)
+	drilled, good := s.drilledText(e, p.now)
+	if good {
+		fact("drilled", drilled, plain)
+	} else {
+		fact("drilled", drilled, p.Bad)
 	}
 	fact("opened by", openers(e), plain)
 	digest := "sha256:" + e.Digest

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -49,11 +50,86 @@ func TestVerifyBehindTheList(t *testing.T) {
 	}
 }
 
+// Labels are shown whatever their length and at every width. With little room they replace the added bytes.
+func TestLabelsAreShown(t *testing.T) {
+	for label, want := range map[string]string{"a": "a", "one": "one", "before-update": "before-", strings.Repeat("long-", 6): "long-lo"} {
+		for _, w := range []int{60, 70, 80, 120, 200} {
+			m := testModel(withBackups(envelope(2*time.Hour, label), envelope(26*time.Hour, "")), w, 24)
+			press(m, "B")
+			rows := strings.Split(screen(m), "\n")
+			if at := strings.Index(rows[2], "label"); at < 0 || !strings.HasPrefix(rows[3][at+len("▸ ")-len("  "):], want) || !strings.Contains(rows[3], "✓ verified 2h ago") {
+				t.Errorf("%d cells, label %s:\n%s\n%s", w, label, rows[2], rows[3])
+			}
+			if w >= 80 && !strings.Contains(rows[2], "added") {
+				t.Errorf("%d cells, label %s: no column of added bytes", w, label)
+			}
+		}
+	}
+	m := testModel(withBackups(envelope(2*time.Hour, "")), 60, 24)
+	press(m, "B")
+	if s := screen(m); strings.Contains(s, "label") || !strings.Contains(s, "added") {
+		t.Errorf("without a label:\n%s", s)
+	}
+}
+
+// The list says which backup the next one deletes, and the details of each backup until when it is kept.
+func TestRetentionIsShown(t *testing.T) {
+	all := []backup.Envelope{envelope(2*time.Hour, "one"), envelope(26*time.Hour, "two"), envelope(50*time.Hour, "three")}
+	f := withBackups(all...)
+	f.known.Keep, f.known.Lasts = 2, map[string]int{all[0].ID: 2, all[1].ID: 1}
+	m := on(f)
+	press(m, "B")
+	see := func(want string) {
+		t.Helper()
+		if s := screen(m); !strings.Contains(s, want) {
+			t.Errorf("no %q in\n%s", want, s)
+		}
+	}
+	see("backup.keep is 2: the next backup deletes the one of 2026-06-14 10:00")
+	see("kept        until 2 more backups are made: backup.keep is 2")
+	press(m, "j")
+	see("kept        until the next backup, which deletes it")
+	press(m, "j")
+	see("kept        until you delete it")
+	m.update(sized(120, 40))
+	see("✓ verified 1d 2h ago; the next backup deletes it")
+	f.known.Lasts = map[string]int{all[0].ID: 1, all[1].ID: 1}
+	drain(m, m.readFiles())
+	see("the next backup deletes 2 of these")
+	f.known.Lasts = nil
+	drain(m, m.readFiles())
+	see("the next backup deletes none of these")
+	none := on(noBoxWith(all...))
+	if press(none, "B"); strings.Contains(screen(none), "the next backup") {
+		t.Errorf("there is no box to back up:\n%s", screen(none))
+	}
+}
+
+// Whether the selected backup was drilled is shown at once, and another drill as soon as the files are read again.
+func TestDrillIsShownAtOnce(t *testing.T) {
+	f := withBackups(envelope(2*time.Hour, "one"))
+	m := on(f)
+	see := func(want string) {
+		t.Helper()
+		if s := screen(m); !strings.Contains(s, want) {
+			t.Errorf("no %q in\n%s", want, s)
+		}
+	}
+	press(m, "B") // what it returns is not run: nothing has answered yet
+	see("drilled     not yet")
+	f.known.Drills = map[string]*ops.Drill{f.known.Backups[0].ID: {Into: "files", Ended: noon}}
+	drain(m, m.readFiles())
+	see("drilled     0s ago, into a directory: no difference")
+	f.known.Drills, f.known.DrillsErr = nil, errors.New("permission denied")
+	drain(m, m.readFiles())
+	see("drilled     unknown: permission denied")
+}
+
 // The details show the last drill of the selected backup.
 func TestDrillInTheDetails(t *testing.T) {
 	first, second := envelope(2*time.Hour, "one"), envelope(26*time.Hour, "two")
 	f := withBackups(first, second)
-	f.drills = map[string]*ops.Drill{first.ID: {Into: "box", Ended: noon.Add(-time.Hour)},
+	f.known.Drills = map[string]*ops.Drill{first.ID: {Into: "box", Ended: noon.Add(-time.Hour)},
 		second.ID: {Into: "files", Ended: noon.Add(-time.Hour), Different: 3, Report: "/srv/report.json"}}
 	m := on(f)
 	drain(m, press(m, "B"))
@@ -74,6 +150,12 @@ func TestClickSelectsABackup(t *testing.T) {
 	m.update(tea.MouseClickMsg{X: 5, Y: 5, Button: tea.MouseLeft})
 	if s := screen(m); !strings.Contains(s, "▸ 2d 2h ") {
 		t.Error(s)
+	}
+	m.update(sized(60, 16)) // three rows fit
+	screen(m)
+	m.update(tea.MouseClickMsg{X: 5, Y: 7, Button: tea.MouseLeft}) // in the panel below
+	if s := screen(m); !strings.Contains(s, "▸ 2d 2h ") {
+		t.Errorf("a click outside of the list selects a backup that is not shown:\n%s", s)
 	}
 }
 

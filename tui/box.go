@@ -37,8 +37,6 @@ type Box interface {
 	// Drill restores a backup as a trial, into a throw-away box or into a directory of this machine, compares the result
 	// with the backup, and removes it again.
 	Drill(ctx context.Context, id string, intoBox bool, sink ops.Sink) (*ops.Drill, error)
-	// Drills returns the report of the last drill of each backup, by its ID.
-	Drills() (map[string]*ops.Drill, error)
 	// ShowBackup lists the files of a backup.
 	ShowBackup(ctx context.Context, id string) (*ops.BackupShown, error)
 	// NeedsPassphrase reports whether a passphrase opens an exported file; otherwise an identity does.
@@ -77,6 +75,12 @@ type Known struct {
 
 	Backups    []backup.Envelope // of the name of the box, newest first, whether or not there is a box
 	BackupsErr error             // they cannot be listed
+	Keep       int               // backup.keep in the config
+	// Lasts is how many more backups can be made before that limit deletes each backup, by its ID: 1 means that the next
+	// one deletes it. A backup that only the user deletes is not in it.
+	Lasts     map[string]int
+	Drills    map[string]*ops.Drill // the last drill of each backup, by its ID
+	DrillsErr error                 // they cannot be read
 }
 
 // On returns the box that a config describes, on a host; locate finds the config. Every call reads everything again, so
@@ -110,6 +114,8 @@ func (o onHost) Known() Known {
 		k.Created = b.Record.Created
 	}
 	k.Backups, k.BackupsErr = b.Backups()
+	k.Keep, k.Lasts = b.Config.Backup.Keep, b.Lasts(k.Backups)
+	k.Drills, k.DrillsErr = b.Drills()
 	return k
 }
 
@@ -175,14 +181,6 @@ func (o onHost) Drill(ctx context.Context, id string, intoBox bool, sink ops.Sin
 		return b.DrillBox(ctx, id, sink)
 	}
 	return b.DrillFiles(ctx, id, sink)
-}
-
-func (o onHost) Drills() (map[string]*ops.Drill, error) {
-	b, err := o.open()
-	if err != nil {
-		return nil, err
-	}
-	return b.Drills()
 }
 
 func (o onHost) ShowBackup(ctx context.Context, id string) (*ops.BackupShown, error) {

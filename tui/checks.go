@@ -127,7 +127,7 @@ func (c *checks) selected() (ops.Check, bool) {
 
 // pick selects the check on line y.
 func (c *checks) pick(y int) {
-	if row := c.list.Top + y - 2; y >= 2 && row < len(c.all) {
+	if row, ok := c.list.Row(y-2, len(c.all)); ok {
 		c.list.At = row
 	}
 }

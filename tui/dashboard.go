@@ -138,7 +138,7 @@ func (d *dashboard) pick(s *state, causes, w, x, y int) {
 	if w < sideWidth {
 		first++
 	}
-	if row := d.list.Top + y - first; y >= first && row < len(s.components()) {
+	if row, ok := d.list.Row(y-first, len(s.components())); ok {
 		d.list.At = row
 	}
 }

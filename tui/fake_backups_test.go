@@ -43,6 +43,7 @@ func someFiles() []ops.BackupFile {
 func withBackups(all ...backup.Envelope) *fake {
 	f := withStatus(runningStatus())
 	f.known.Backups, f.known.Created = all, noon.Add(-30*24*time.Hour)
+	f.known.Keep, f.known.Lasts = 3, backup.Lasts(all, 3, "")
 	return f
 }
 

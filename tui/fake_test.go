@@ -35,7 +35,6 @@ type fake struct {
 	showErr error
 	openErr error // of NeedsPassphrase
 	refuse  error // of exports, copies and restores, before they begin
-	drills  map[string]*ops.Drill
 	attach  func(context.Context) (*exec.Cmd, error)
 
 	mu    sync.Mutex
@@ -98,8 +97,6 @@ func (f *fake) Drill(_ context.Context, id string, intoBox bool, _ ops.Sink) (*o
 	f.note(fmt.Sprintf("drill:%s:%v", id, intoBox))
 	return &ops.Drill{Backup: id, Entries: 3, Bytes: 4096, Report: "/srv/drills/report.json"}, nil
 }
-
-func (f *fake) Drills() (map[string]*ops.Drill, error) { return f.drills, nil }
 
 func (f *fake) ShowBackup(_ context.Context, id string) (*ops.BackupShown, error) {
 	f.note("show:" + id)

@@ -52,19 +52,13 @@ func backupBindings() []binding {
 	}
 }
 
-// drillsMsg holds the reports of the last drills.
-type drillsMsg map[string]*ops.Drill
-
 // openBackups shows the backups, the newest selected unless the view of the files of one was open.
 func (m *model) openBackups() tea.Cmd {
 	if m.view != onFiles {
 		m.backups = backups{}
 	}
 	m.show(onBackups)
-	return tea.Batch(m.readFiles(), m.tasks.do(func() tea.Msg {
-		drills, _ := m.box.Drills() // without them the view lacks one line
-		return drillsMsg(drills)
-	}))
+	return m.readFiles()
 }
 
 func (m *model) selectedBackup() (backup.Envelope, bool) { return m.backups.selected(m.known.Backups) }

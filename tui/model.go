@@ -114,8 +114,6 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return tea.Batch(m.first.checks.take(m.worker, msg), m.doctor.checks.take(m.worker, msg))
 	case batch[string]:
 		return m.logs.take(m.worker, msg)
-	case drillsMsg:
-		m.backups.drills = msg
 	case filesMsg:
 		m.files.loaded(msg)
 	case neededMsg:

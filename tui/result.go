@@ -61,6 +61,9 @@ func resultLines(p page, result any, w int) (out []string) {
 	case *ops.BackupMade:
 		say("%s, %s; %s added on this disk", widget.Count(r.Entries, "file"), widget.Size(r.Bytes), widget.Size(r.Added))
 		say("programs in the box could not write for %s", FrozenText(r))
+		for _, id := range r.Deleted {
+			say("backup.keep has deleted %s", id)
+		}
 		if r.Note != "" {
 			say("%s", r.Note)
 		}

@@ -94,6 +94,27 @@ func (p *Pool) Prune(ctx context.Context, keep int) (deleted []string, err error
 	return deleted, p.Sweep(ctx)
 }
 
+// Lasts returns how many more complete backups of a data disk can be made before Prune deletes each backup in the list,
+// by its id: 1 means that the next one deletes it. The list is newest first. A backup that Prune leaves alone, because
+// it is damaged or the newest of another disk, is not in the result.
+func Lasts(list []Envelope, keep int, disk string) map[string]int {
+	lasts := map[string]int{}
+	newer, complete := map[string]int{}, map[string]bool{} // by disk
+	for _, e := range list {
+		if !e.Good() {
+			continue
+		}
+		left := max(keep, 1) - newer[e.Disk]
+		spared := !complete[e.Disk] && !e.Partial()
+		newer[e.Disk]++
+		complete[e.Disk] = complete[e.Disk] || !e.Partial()
+		if e.Disk == disk || left < 1 && !spared {
+			lasts[e.ID] = max(left, 1)
+		}
+	}
+	return lasts
+}
+
 // Sweep removes what killed commands left: bundles that were being listed or deleted, files in tmp/, and chunks and
 // artifacts that no bundle names. If a listed bundle cannot be read, it may need any of the chunks and artifacts: Sweep
 // then removes none of them, and the error wraps ErrKept.

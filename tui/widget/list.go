@@ -5,6 +5,13 @@ package widget
 type List struct {
 	At  int // the selected row
 	Top int // the first row of the window
+	h   int // the height of the window
+}
+
+// Row returns the row on line y of the window, of n rows; false if that line shows none.
+func (l *List) Row(y, n int) (row int, ok bool) {
+	row = l.Top + y
+	return row, y >= 0 && y < l.h && row < n
 }
 
 // Move moves the selection among n rows.
@@ -14,6 +21,7 @@ func (l *List) Move(by, n int) { l.At = min(max(l.At+by, 0), max(0, n-1)) }
 func (l *List) Window(n, h int) (from, to int) {
 	l.At = min(max(l.At, 0), max(0, n-1))
 	h = max(h, 0)
+	l.h = h
 	l.Top = min(max(l.Top, l.At-h+1), l.At)
 	l.Top = max(0, min(l.Top, n-h))
 	return l.Top, min(n, l.Top+h)
