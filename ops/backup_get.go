@@ -67,6 +67,15 @@ func (b *Box) GetFiles(ctx context.Context, given string, paths []string, dir st
 	return g.result, nil
 }
 
+// GotName returns the name that GetFiles gives the copy of a path.
+func GotName(given string) (string, error) {
+	g := &getting{}
+	if err := g.want(given); err != nil {
+		return "", err
+	}
+	return g.wanted[0].name, nil
+}
+
 // getting is one run of GetFiles.
 type getting struct {
 	dir    string

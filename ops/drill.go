@@ -170,7 +170,7 @@ func (d *drill) end(ctx context.Context) error {
 
 // removeDrill removes everything that a drill has restored.
 func (b *Box) removeDrill(ctx context.Context) error {
-	if err := removeTree(b.drillFiles()); err != nil {
+	if err := removeTree(b.DrillDir()); err != nil {
 		return err
 	}
 	return b.undoThrowAway(ctx)
@@ -190,7 +190,7 @@ func (b *Box) undoDrill(ctx context.Context, j *store.Journal, next Operation, s
 
 // drillEnded reports whether nothing is left of a drill but its reports.
 func (b *Box) drillEnded() bool {
-	_, err := os.Lstat(b.drillFiles())
+	_, err := os.Lstat(b.DrillDir())
 	j, journalErr := b.Home.Journal(throwAwayName(b.Name()))
 	return os.IsNotExist(err) && j == nil && journalErr == nil
 }

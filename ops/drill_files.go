@@ -22,9 +22,9 @@ import (
 	"hermes-box/ops/fault"
 )
 
-// drillFiles is the directory into which a drill restores files. It always has this name, so that the next command
+// DrillDir is the directory into which a drill restores files. It always has this name, so that the next command
 // finds what a killed drill has left.
-func (b *Box) drillFiles() string { return filepath.Join(b.drills(), "files") }
+func (b *Box) DrillDir() string { return filepath.Join(b.drills(), "files") }
 
 // writeFiles writes the files of the backup into a private directory.
 func (d *drill) writeFiles(ctx context.Context, p *Progress) error {
@@ -34,18 +34,18 @@ func (d *drill) writeFiles(ctx context.Context, p *Progress) error {
 	if err := os.MkdirAll(d.drills(), 0o700); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(d.drillFiles()); !os.IsNotExist(err) { // the drill would remove it at its end
-		return fault.New(fault.AlreadyExists, "%s is in the way, and no drill has made it", d.drillFiles()).
-			Hint("move it away: mv %s %s", shellescape.Quote(d.drillFiles()), shellescape.Quote(d.drillFiles()+".old"))
+	if _, err := os.Lstat(d.DrillDir()); !os.IsNotExist(err) { // the drill would remove it at its end
+		return fault.New(fault.AlreadyExists, "%s is in the way, and no drill has made it", d.DrillDir()).
+			Hint("move it away: mv %s %s", shellescape.Quote(d.DrillDir()), shellescape.Quote(d.DrillDir()+".old"))
 	}
 	if err := d.journal.begin("files"); err != nil {
 		return err
 	}
-	if err := os.Mkdir(d.drillFiles(), 0o700); err != nil {
+	if err := os.Mkdir(d.DrillDir(), 0o700); err != nil {
 		return errors.Join(err, d.journal.remove())
 	}
 	d.writing = true
-	g := &getting{dir: d.drillFiles(), bundle: d.bundle, result: &BackupGot{}}
+	g := &getting{dir: d.DrillDir(), bundle: d.bundle, result: &BackupGot{}}
 	defer func() {
 		g.bundle = nil // so that close does not close the bundle, which is still needed
 		g.close()
@@ -92,7 +92,7 @@ func heldAs(e *tree.Entry) (filesEntry, bool) {
 
 // compareFiles reads the directory and compares it with the backup.
 func (d *drill) compareFiles(ctx context.Context, p *Progress) error {
-	root, err := os.OpenRoot(filepath.Join(d.drillFiles(), "data"))
+	root, err := os.OpenRoot(filepath.Join(d.DrillDir(), "data"))
 	if err != nil {
 		return err
 	}

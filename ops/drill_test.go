@@ -87,7 +87,7 @@ func TestDrillFindsDifferences(t *testing.T) {
 			b := withBackup(t)
 			b.AfterStep = func(step string) {
 				if step == "files" {
-					if err := c.change(filepath.Join(b.drillFiles(), "data")); err != nil {
+					if err := c.change(filepath.Join(b.DrillDir(), "data")); err != nil {
 						t.Error(err)
 					}
 				}

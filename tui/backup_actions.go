@@ -49,15 +49,13 @@ type neededMsg struct {
 
 // askRestoreFile asks for an exported file, then for what opens it, and makes the box from it.
 func (m *model) askRestoreFile() tea.Cmd {
-	q := form("Restore "+m.name()+" from a file", "The file that hermes-box backup export wrote. All of it is checked before anything is made."+relative,
+	q := form("Restore "+m.name()+" from a file", "The file that hermes-box backup export wrote. All of it is checked before anything is made.",
 		widget.Field{Check: notEmpty})
 	q.Yes = "next"
+	q.Effect = func() string { return m.effect("reads ", q.Value(0)) }
 	q.yes = func(m *model) tea.Cmd {
 		m.dialog, q.waits = q, true
-		file := homePath(q.Value(0))
-		if !filepath.IsAbs(file) {
-			file = "./" + file // otherwise it may name a listed backup
-		}
+		file := m.localPath(q.Value(0))
 		return m.tasks.do(func() tea.Msg {
 			passphrase, err := m.box.NeedsPassphrase(file)
 			return neededMsg{q, file, passphrase, err}
@@ -77,18 +75,21 @@ func (m *model) askNeeded(msg neededMsg) {
 		return
 	}
 	text, field := "The file that hermes-box key export wrote, with the identity that opens the backup. "+
-		"Leave this empty if the key of "+m.name()+" is on this machine."+relative, widget.Field{}
+		"Leave this empty if the key of "+m.name()+" is on this machine.", widget.Field{}
 	if msg.passphrase {
 		text, field = "The passphrase that it was exported with.", widget.Field{Secret: true, Check: noPassphrase}
 	}
 	q := form(msg.asked.Title, text, field)
 	q.Yes = "restore it"
+	if !msg.passphrase {
+		q.Effect = func() string { return m.effect("reads ", q.Value(0)) }
+	}
 	q.yes = func(m *model) tea.Cmd {
 		from := RestoreFrom{Backup: msg.file}
 		if msg.passphrase {
 			from.Passphrase = q.Value(0)
 		} else {
-			from.Identity = homePath(q.Value(0))
+			from.Identity = m.localPath(q.Value(0))
 		}
 		return m.restore(from, q)
 	}
@@ -109,7 +110,7 @@ func whyNotRestoreFile(m *model) string {
 // askDrill asks whether to restore the selected backup as a trial: into a throw-away box, or into a directory.
 func (m *model) askDrill(intoBox bool) tea.Cmd {
 	e, _ := m.selectedBackup()
-	text := "Its " + widget.Size(e.Bytes) + " are restored into a private directory of this machine, read from there, compared, and removed again. " +
+	text := "Its " + widget.Size(e.Bytes) + " are restored into " + widget.Clean(m.known.DrillDir) + ", read from there, compared, and removed again. " +
 		"Meanwhile they are on this disk unencrypted. The box and the backup stay as they are."
 	if intoBox {
 		text = "It is restored into a throw-away box with its own name and ports, and that box is compared with the backup. The software starts there without " +
@@ -133,11 +134,12 @@ func (m *model) askExport() tea.Cmd {
 	e, _ := m.selectedBackup()
 	q := form("Export the backup of "+madeAt(e), "The new file holds the backup and all software that a restore needs. "+
 		"The key of "+m.name()+" and the other recipients of the backups can open it; their passphrase cannot. "+
-		m.typed("If there is no other recipient and no copy of the key, it opens only on this machine; to copy the key: hermes-box key export FILE.")+relative,
+		m.typed("If there is no other recipient and no copy of the key, it opens only on this machine; to copy the key: hermes-box key export FILE."),
 		widget.Field{Text: e.ID + ".hermes-box", Check: notEmpty})
 	q.Yes = "export"
+	q.Effect = func() string { return m.effect("writes ", q.Value(0)) }
 	q.yes = func(m *model) tea.Cmd {
-		path := homePath(q.Value(0))
+		path := m.localPath(q.Value(0))
 		return m.begin(verb{name: "export", backup: e.ID, form: q, cancel: "The file is not made.", done: "the backup is in " + path,
 			do: func(ctx context.Context, b Box, sink ops.Sink) (any, error) {
 				return result(b.ExportBackup(ctx, e.ID, path, sink))
@@ -151,35 +153,52 @@ func (m *model) askExport() tea.Cmd {
 func (m *model) askGet() tea.Cmd {
 	e, _ := m.selectedBackup()
 	q := form("Get files out of the backup of "+madeAt(e), "The path in the box, such as /workspace/api or /home/agent/.bashrc, and the directory on this machine "+
-		"to copy it into. A directory comes with everything in it. Nothing is replaced."+relative,
+		"to copy it into. A directory comes with everything in it. Nothing is replaced.",
 		widget.Field{Name: "path", Text: "/workspace/", Check: notEmpty}, widget.Field{Name: "into", Default: "."})
 	q.yes = func(m *model) tea.Cmd { return m.get(e.ID, q.Value(0), q.Value(1), q) }
 	q.Yes = "copy"
+	q.Effect = func() string { return m.copyEffect(q.Value(0), q.Value(1)) }
 	m.dialog = q
 	return nil
 }
 
 // askWhere asks for the directory into which a file is copied out of a backup, and copies the file.
 func (m *model) askWhere(id, path string) tea.Cmd {
-	q := form("Get "+widget.Clean(path), "The directory on this machine to copy it into. Nothing in it is replaced."+relative,
+	q := form("Get "+widget.Clean(path), "The directory on this machine to copy it into. Nothing in it is replaced.",
 		widget.Field{Default: "."})
 	q.yes = func(m *model) tea.Cmd { return m.get(id, path, q.Value(0), q) }
 	q.Yes = "copy"
+	q.Effect = func() string { return m.copyEffect(path, q.Value(0)) }
 	m.dialog = q
 	return nil
 }
 
 // get copies a file or a directory out of a backup. form is the question in which the texts were typed.
 func (m *model) get(id, path, dir string, form *question) tea.Cmd {
-	dir = homePath(dir)
+	dir = m.localPath(dir)
 	return m.begin(verb{name: "copy", backup: id, form: form, cancel: "What was copied is removed again.", done: widget.Clean(path) + " is copied into " + dir,
 		do: func(ctx context.Context, b Box, sink ops.Sink) (any, error) {
 			return result(b.GetFile(ctx, id, path, dir, sink))
 		}})
 }
 
-// relative ends the text of a question that asks for a path on this machine.
-const relative = " A relative path begins where the dashboard was started."
+// effect says what is done with a path of this machine, which it shows as an absolute path; empty without a path.
+func (m *model) effect(does, path string) string {
+	if notEmpty(path) != "" {
+		return ""
+	}
+	return does + m.localPath(path)
+}
+
+// copyEffect says what a copy out of a backup makes in a directory. A path that is not on the data disk is refused
+// later.
+func (m *model) copyEffect(path, dir string) string {
+	name, err := ops.GotName(path)
+	if err != nil {
+		return m.effect("copies into ", dir)
+	}
+	return m.effect("makes ", filepath.Join(m.localPath(dir), name))
+}
 
 // form returns a question that is answered with texts.
 func form(title, text string, fields ...widget.Field) *question {
@@ -205,16 +224,19 @@ func noPassphrase(text string) string {
 	return ""
 }
 
-// homePath replaces ~/ at the beginning of a path with the home directory, and removes spaces around the path: a terminal
-// adds one behind a file that is dragged into it.
-func homePath(path string) string {
+// localPath returns what was typed as an absolute path of this machine; empty if nothing was typed. ~ is the home
+// directory. Spaces around the path are removed: a terminal adds one behind a file that is dragged into it.
+func (m *model) localPath(path string) string {
 	path = strings.TrimSpace(path)
-	rest, ok := strings.CutPrefix(path, "~/")
+	rest, ok := strings.CutPrefix(path+"/", "~/")
 	home, err := os.UserHomeDir()
-	if !ok || err != nil {
+	switch {
+	case ok && err == nil:
+		return filepath.Join(home, rest)
+	case path == "" || filepath.IsAbs(path):
 		return path
 	}
-	return filepath.Join(home, rest)
+	return filepath.Join(m.dir, path)
 }
 
 // result returns r as any, or nil with an error: a nil *T that is converted to any is not equal to nil.

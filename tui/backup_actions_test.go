@@ -18,10 +18,10 @@ import (
 func TestRefusedTextsStay(t *testing.T) {
 	for _, c := range []struct{ name, keys, again, shows, asked string }{
 		{"export", "B w x enter", "y enter", ".hermes-boxx", ".hermes-boxxy"},
-		{"get", "B f a p i enter x enter", "y enter", "  path  /workspace/api", "/workspace/api:xy"},
-		{"get of a file", "B enter f x enter", "y enter", "> x ", ":.:xy"},
-		{"restore", "i x enter k enter", "y enter", "> k", "restore:./x:ky"},
-		{"restore with a passphrase", "i l o c k e d enter a b enter", "y enter", "> **", "restore:./locked:aby"},
+		{"get", "B f a p i enter x enter", "y enter", "  path  /workspace/api", "/workspace/api:/srv/me/xy"},
+		{"get of a file", "B enter f x enter", "y enter", "> x ", ":.:/srv/me/xy"},
+		{"restore", "i x enter k enter", "y enter", "> k", "restore:/srv/me/x:/srv/me/ky"},
+		{"restore with a passphrase", "i l o c k e d enter a b enter", "y enter", "> **", "restore:/srv/me/locked:aby"},
 	} {
 		f := withBackups(envelope(2*time.Hour, ""))
 		if strings.HasPrefix(c.name, "restore") {
@@ -91,5 +91,39 @@ func TestQuestionWaits(t *testing.T) {
 	press(m, "esc")
 	if drain(m, checked); m.dialog != nil {
 		t.Error(screen(m))
+	}
+}
+
+// A question that asks for a path of this machine shows the absolute path that will be read or written, before it
+// begins.
+func TestPathsAreShownAbsolute(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	first := envelope(2*time.Hour, "one")
+	for _, c := range []struct {
+		keys, want string
+		box        *fake
+	}{
+		{"B w", "writes /srv/me/" + first.ID + ".hermes-box", withBackups(first)},
+		{"B w ctrl+u ~ / x", "writes /home/me/x", withBackups(first)},
+		{"B w ctrl+u / x", "writes /x", withBackups(first)},
+		{"B w ctrl+u", "", withBackups(first)},
+		{"B f a p i", "makes /srv/me/api", withBackups(first)},
+		{"B f a p i enter o u t", "makes /srv/me/out/api", withBackups(first)},
+		{"B f a p i enter ~", "makes /home/me/api", withBackups(first)},
+		{"B f ctrl+u ~ enter o", "makes /srv/me/o/agent", withBackups(first)},
+		{"B f ctrl+u / e t c", "copies into /srv/me", withBackups(first)},
+		{"B enter / n o t e enter f o", "makes /srv/me/o/note s.txt", withBackups(first)},
+		{"B t", "restored into /srv/home/drills/main/files", withBackups(first)},
+		{"i x", "reads /srv/me/x", noBox()},
+		{"i x enter k", "reads /srv/me/k", noBox()},
+	} {
+		m := on(c.box)
+		for _, k := range strings.Fields(c.keys) {
+			drain(m, press(m, k))
+		}
+		s := screen(m)
+		if !strings.Contains(s, c.want) || c.want == "" && strings.Contains(s, "writes /") {
+			t.Errorf("%s: no %q in\n%s", c.keys, c.want, s)
+		}
 	}
 }

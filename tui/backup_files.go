@@ -147,7 +147,32 @@ func (f *backupFiles) view(p page, w, h int) []string {
 	return p.Focused().Panel(title, w, h, lines)
 }
 
-// row draws one file: its size, mode, time and path. With little room the mode is left out.
+// modeText returns the type and the mode of a file as ls -l shows them, as in drwxr-x---.
+func modeText(typ tree.Type, mode uint32) string {
+	kind, ok := map[tree.Type]byte{tree.Dir: 'd', tree.File: '-', tree.Symlink: 'l', tree.Fifo: 'p', tree.Socket: 's', tree.Char: 'c', tree.Block: 'b'}[typ]
+	if !ok {
+		kind = '?'
+	}
+	text := append([]byte{kind}, os.FileMode(mode & 0o777).String()[1:]...)
+	for _, special := range []struct {
+		bit  uint32
+		at   int    // of the x that it replaces
+		with string // without and with that x
+	}{{0o4000, 3, "Ss"}, {0o2000, 6, "Ss"}, {0o1000, 9, "Tt"}} {
+		if mode&special.bit == 0 {
+			continue
+		}
+		i := 0
+		if text[special.at] == 'x' {
+			i = 1
+		}
+		text[special.at] = special.with[i]
+	}
+	return string(text)
+}
+
+// row draws one file: its type, mode, size, time and path, and the target of a symlink. With little room only the type
+// is left of the mode.
 func (f *backupFiles) row(p page, i, w int) string {
 	file := f.all[f.found[i]]
 	size := "-"
@@ -155,16 +180,17 @@ func (f *backupFiles) row(p page, i, w int) string {
 		size = widget.Size(file.Size)
 	}
 	facts := widget.Right(size, 9) + "  " + time.Unix(0, file.MTime).Local().Format("2006-01-02 15:04") + "  "
-	if w >= 72 {
-		mode := os.FileMode(file.Mode & 0o777)
-		if file.Type == tree.Dir {
-			mode |= os.ModeDir
-		}
-		facts = mode.String() + "  " + facts
+	mode := modeText(file.Type, file.Mode)
+	if w < 72 {
+		mode = mode[:1]
 	}
-	name := widget.Clean(file.Name)
-	if file.Type == tree.Dir {
+	facts = mode + "  " + facts
+	name, target := widget.Clean(file.Name), ""
+	switch file.Type {
+	case tree.Dir:
 		name += "/"
+	case tree.Symlink:
+		target = " -> " + widget.Clean(string(file.Target))
 	}
 	mark := "  "
 	if i == f.list.At {
@@ -174,7 +200,7 @@ func (f *backupFiles) row(p page, i, w int) string {
 	if over := ansi.StringWidth(name) - room; over > 0 {
 		name = ansi.TruncateLeft(name, over+1, "…") // the end of a path says more than its beginning
 	}
-	return widget.Fit(mark+p.Dim.Render(facts)+name, w)
+	return widget.Fit(mark+p.Dim.Render(facts)+name+p.Dim.Render(target), w)
 }
 
 // fileBindings returns the bindings of the view of files.

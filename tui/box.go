@@ -81,6 +81,7 @@ type Known struct {
 	Lasts     map[string]int
 	Drills    map[string]*ops.Drill // the last drill of each backup, by its ID
 	DrillsErr error                 // they cannot be read
+	DrillDir  string                // into which a drill restores the files of a backup
 }
 
 // On returns the box that a config describes, on a host; locate finds the config. Every call reads everything again, so
@@ -116,6 +117,7 @@ func (o onHost) Known() Known {
 	k.Backups, k.BackupsErr = b.Backups()
 	k.Keep, k.Lasts = b.Config.Backup.Keep, b.Lasts(k.Backups)
 	k.Drills, k.DrillsErr = b.Drills()
+	k.DrillDir = b.DrillDir()
 	return k
 }
 

@@ -34,9 +34,11 @@ func someFiles() []ops.BackupFile {
 	file := func(name string, typ tree.Type, mode uint32, size int64) ops.BackupFile {
 		return ops.BackupFile{Name: name, Path: []byte(name), Type: typ, Mode: mode, Size: size, MTime: noon.Add(-time.Hour).UnixNano()}
 	}
-	return []ops.BackupFile{file(".", tree.Dir, 0o755, 0), file("home", tree.Dir, 0o755, 0), file("home/agent", tree.Dir, 0o700, 0),
+	all := []ops.BackupFile{file(".", tree.Dir, 0o755, 0), file("home", tree.Dir, 0o755, 0), file("home/agent", tree.Dir, 0o700, 0),
 		file("home/agent/note s.txt", tree.File, 0o600, 212), file("home/agent/workspace/api/main.go", tree.File, 0o644, 43<<10),
-		file("home/agent/workspace/"+strings.Repeat("a-long-directory/", 8)+"disk.img", tree.File, 0o600, 2<<30), file("home/agent/link", tree.Symlink, 0o777, 0)}
+		file("home/agent/workspace/"+strings.Repeat("a-long-directory/", 8)+"disk.img", tree.File, 0o600, 2<<30), file("home/agent/link", tree.Symlink, 0o777, 0), file("home/agent/pipe", tree.Fifo, 0o644, 0)}
+	all[len(all)-2].Target = []byte("workspace/api")
+	return all
 }
 
 // withBackups returns a running box with these backups.

@@ -213,7 +213,7 @@ func off(state string) *ops.Status {
 
 // withStatus returns a box that exists and has this status.
 func withStatus(st *ops.Status) *fake {
-	return &fake{known: Known{Name: "main", Config: "/srv/box/hermes-box.yaml", Exists: true, Ready: true, Lock: desired(),
+	return &fake{known: Known{Name: "main", Config: "/srv/box/hermes-box.yaml", DrillDir: "/srv/home/drills/main/files", Exists: true, Ready: true, Lock: desired(),
 		Machine: "4 CPUs, 8GiB of memory, a root disk of up to 30GiB and a data disk of up to 50GiB", Status: st}}
 }
 
@@ -245,7 +245,7 @@ func testModel(f *fake, w, h int) *model {
 	m.now = func() time.Time { return noon }
 	m.after = func(time.Duration, tea.Msg) tea.Cmd { return nil }
 	m.signer = func(_ context.Context, step string) error { f.note("login:" + step); return nil }
-	m.w, m.h = w, h
+	m.w, m.h, m.dir = w, h, "/srv/me"
 	return m
 }
 

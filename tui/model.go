@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,6 +23,7 @@ type model struct {
 	theme  widget.Theme
 	ascii  bool
 	frames *widget.Frames // nil if frames are drawn at a fixed rate
+	dir    string         // the working directory, in which relative paths begin
 	label  string         // beside the name of the box on every screen: "demo"
 
 	typed  func(string) string // rewrites the commands in a text so that they can be pasted here
@@ -56,6 +58,7 @@ type model struct {
 func newModel(ctx context.Context, b Box) *model {
 	m := &model{worker: newWorker(ctx, b), theme: widget.NewTheme(""), keys: bindings(),
 		typed: func(s string) string { return s }, mouse: true, view: onDashboard, under: onDashboard, poll: newPoll(), logs: newLogs()}
+	m.dir, _ = os.Getwd() // without one, ops refuses relative paths
 	m.known = readKnown(b)
 	return m
 }

@@ -146,7 +146,16 @@ func (o *operation) outcomeLines(p page, w, h int) []string {
 	}
 	good, line := o.outcome()
 	if good {
-		out := []string{widget.Fit(p.Good.Render("✓ ")+p.Title.Render(line)+o.verb.next(p), w)}
+		var out []string
+		for i, l := range widget.Wrap(widget.Clean(line), w-2) {
+			mark := "  "
+			if i == 0 {
+				mark = p.Good.Render("✓ ")
+			}
+			out = append(out, mark+p.Title.Render(l))
+		}
+		last := len(out) - 1
+		out[last] = widget.Fit(out[last]+o.verb.next(p), w)
 		for _, more := range resultLines(p, o.result, w-2) {
 			out = append(out, widget.Fit("  "+more, w))
 		}

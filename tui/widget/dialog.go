@@ -16,8 +16,9 @@ type Dialog struct {
 	chosen      bool   // yes is selected
 	danger      bool   // a name has to be typed, because something is destroyed
 	fields      []field
-	at          int    // the field that keys go to
-	wrong, hint string // what is wrong with what was typed, and what to do; empty: nothing
+	Effect      func() string // what the texts lead to, shown below the fields; nil: nothing
+	at          int           // the field that keys go to
+	wrong, hint string        // what is wrong with what was typed, and what to do; empty: nothing
 }
 
 // Field is a text that a dialog asks for.
@@ -211,9 +212,15 @@ func (d *Dialog) texts(t Theme, w int) (out []string) {
 	return out
 }
 
-// trouble draws what is wrong, or an empty line.
+// trouble draws what the texts lead to, and what is wrong, or an empty line.
 func (d *Dialog) trouble(t Theme, w int) (out []string) {
-	const most, mostHint = 4, 6 // lines
+	const mostEffect, most, mostHint = 3, 4, 6 // lines
+	if d.Effect != nil {
+		lines := Wrap(Clean(d.Effect()), w-2)
+		for _, line := range lines[:min(len(lines), mostEffect)] {
+			out = append(out, t.Dim.Render("  "+line))
+		}
+	}
 	for i, line := range Wrap(Clean(d.wrong), w-2) {
 		mark := "  "
 		if i == 0 && d.wrong != "" {
