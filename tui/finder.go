@@ -183,19 +183,20 @@ func (f *finder) add(text string) {
 
 // keyLine draws a binding: its keys in a column of w cells, its label, and its effect or why it is refused.
 func (p page) keyLine(keys string, w int, b binding, why string) string {
-	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 19)
+	keys, label := widget.Fit(keys, w), widget.Fit(b.label, 16)
 	if why != "" {
 		return p.Dim.Render(keys + label + "– " + why)
 	}
 	return p.Key.Render(keys) + label + p.Dim.Render(b.effect)
 }
 
-// shownKeys returns the keys of a binding to show: the first and, if both are short, the second.
+// shownKeys returns all keys of a binding.
 func shownKeys(b binding) string {
-	if len(b.keys) > 1 && len(b.keys[0])+len(b.keys[1]) <= 8 {
-		return shown(b.keys[0]) + " " + shown(b.keys[1])
+	var all []string
+	for _, key := range b.keys {
+		all = append(all, shown(key))
 	}
-	return b.firstKey()
+	return strings.Join(all, " ")
 }
 
 // view draws the inside of the overlay: w cells, at most h lines.

@@ -37,7 +37,7 @@ func backupBindings() []binding {
 		{id: "drill-backup", keys: []string{"t"}, label: "drill", rank: 3, in: onBackups,
 			effect: "restore the selected backup into a directory as a trial, compare every file, and remove the copy",
 			words:  "test try rehearse trial", why: whyNotRead, do: func(m *model) tea.Cmd { return m.askDrill(false) }},
-		{id: "drill-box", keys: []string{"T"}, label: "drill in a box", rank: 5, in: onBackups,
+		{id: "drill-box", keys: []string{"T"}, label: "box drill", rank: 5, in: onBackups,
 			effect: "restore the selected backup into a throw-away box as a trial, compare the two, start its software without a network, and remove the box",
 			words:  "test try rehearse trial vm", why: whyNotRead, do: func(m *model) tea.Cmd { return m.askDrill(true) }},
 		{id: "get-files", keys: []string{"f"}, label: "get files", rank: 3, in: onBackups,

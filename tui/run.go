@@ -174,6 +174,7 @@ func (m *model) dismiss() tea.Cmd {
 
 // behind handles a key that has no meaning in the view of an operation, while its outcome is shown. The key acts in the
 // view below or, if it has no meaning there either, on the dashboard: the outcome names some keys of the dashboard.
+// A key that acts on what that view shows, such as a suggestion, does nothing.
 func (m *model) behind(name string) tea.Cmd {
 	at := m.below()
 	b, ok := find(m.keys, at, name)
@@ -183,7 +184,7 @@ func (m *model) behind(name string) tea.Cmd {
 		}
 		b, ok = find(m.keys, at, name)
 	}
-	if !ok {
+	if !ok || b.move {
 		m.note = m.noKey(name)
 		return nil
 	}
