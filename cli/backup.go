@@ -22,7 +22,7 @@ func (a *app) backup() *cobra.Command {
 		Use: "backup [LABEL]", GroupID: "box", Args: cobra.MaximumNArgs(1),
 		Short: "make, list, verify and delete backups of the data disk",
 		Long: `Make a backup of the data disk of the running box: everything in it but /data/cache, encrypted to the key of the
-box. It is listed only after its new data was read back from this machine's disk and compared with what the box sent.
+box. The backup is listed only after its new data was read back from the disk of this machine and compared with what the box sent.
 
 The files are read from a snapshot of the disk, so programs in the box keep running; they wait for less than a second
 while the snapshot is made. If no snapshot can be made, they cannot write until the copy is complete; the backup then
@@ -59,7 +59,7 @@ in the config says how many are kept.`,
 		},
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "read every file again, and read the whole backup back")
-	cmd.Flags().BoolVar(&scheduled, "scheduled", false, "for timers: make no backup before backup.every says that one is due; status shows the result")
+	cmd.Flags().BoolVar(&scheduled, "scheduled", false, "for timers: make a backup only if backup.every says that one is due; status shows the result")
 	cmd.MarkFlagsMutuallyExclusive("full", "scheduled")
 	cmd.AddCommand(a.backupSchedule(), a.backupList(), a.backupDrill(), a.backupShow(), a.backupVerify(), a.backupDelete(), a.backupExport(), a.backupImport(), a.backupGet())
 	return cmd
@@ -153,8 +153,8 @@ func (a *app) backupVerify() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify [ID]", Args: cobra.MaximumNArgs(1),
 		Short: "read a whole backup and compare each file with its digest",
-		Long: `Read a whole backup from the disk, decrypt it, and compare each file with its digest. Without ID: the newest one. If its
-record, the file ID.json, is damaged or missing, it is written again from the backup.`,
+		Long: `Read a whole backup from the disk, decrypt it, and compare each file with its digest. Without ID, the newest one is
+read. If its record, the file ID.json, is damaged or missing, the record is written again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.openBox()
 			if err != nil {
@@ -178,7 +178,7 @@ record, the file ID.json, is damaged or missing, it is written again from the ba
 					p.line("%s its record could not be used, and was written again: %s", p.yellow("!"), report.Repaired)
 				}
 				if report.Artifacts > 0 {
-					p.line("  software of its lock: %s good", spell.Count(report.Artifacts, "file"))
+					p.line("  software of its lock: %s, all good", spell.Count(report.Artifacts, "file"))
 				}
 				for _, missing := range report.Missing {
 					p.line("%s software of its lock: %s; a restore has to fetch it", p.yellow("!"), missing)
@@ -195,7 +195,7 @@ func (a *app) backupDelete() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use: "delete ID", Args: cobra.ExactArgs(1), Aliases: []string{"rm"},
-		Short: "delete a backup; never the last good one without --force",
+		Short: "delete a backup; the last good one only with --force",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.openBox()
 			if err != nil {

@@ -21,11 +21,12 @@ func (a *app) backupExport() *cobra.Command {
 		Use: "export ID FILE", Args: cobra.ExactArgs(2),
 		Short: "write a backup with everything that it needs into one new file",
 		Long: `Write a backup with everything that it needs into one new file: its data, its lock, and the software that the lock names.
-The file opens with the key of the box, which hermes-box key export copies, and for the other recipients of its backups. With
---passphrase it opens only with a passphrase of its own. The passphrase of hermes-box key add-passphrase does not open it.
+The key of the box opens the file (hermes-box key export writes a copy of the key), and so do the identities of the other
+recipients. With --passphrase, only a passphrase that you choose opens it. The passphrase of hermes-box key add-passphrase
+does not open it.
 
-The file is read back and compared before it gets its name, and an existing file is never replaced. age, zstd and tar can
-open it too, without this program.`,
+The file is read back and compared before it gets its name, and an existing file is never replaced. age, zstd and tar open
+the file without this program.`,
 		Example: "  hermes-box backup export 20261130T120000Z-first /media/stick/main.hermes-box",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.openBox()
@@ -57,20 +58,20 @@ open it too, without this program.`,
 func exported(p *printer, made *ops.BackupExported) {
 	p.line("%s backup %s is in %s: %s, read back and compared", p.green("✓"), p.bold(made.ID), shellescape.Quote(made.Path), sizeText(made.Size))
 	if made.Passphrase {
-		p.line("  the passphrase opens it; it is kept nowhere")
+		p.line("  only the passphrase opens it, and the passphrase is stored nowhere")
 	}
 	for _, r := range made.Named {
 		switch {
 		case r.Name == ops.OwnName:
 			p.line("  the key of this box opens it")
 		case !r.Proven:
-			p.line("  the identity of %s opens it, but was never checked", who(r))
+			p.line("  the identity of %s opens it; nobody has checked that this identity exists", who(r))
 		default:
 			p.line("  the identity of %s opens it", who(r))
 		}
 	}
 	if made.OnlyKey {
-		p.line("%s only this machine has that identity: without a copy of it, the file opens nowhere else", p.yellow("!"))
+		p.line("%s only this machine has the key: without a copy of the key, the file cannot be opened elsewhere", p.yellow("!"))
 		p.line("  %s", p.dim("→ hermes-box key export FILE"))
 	}
 	for _, name := range made.Missing {
@@ -84,10 +85,10 @@ func (a *app) backupImport() *cobra.Command {
 		Use: "import FILE", Args: cobra.ExactArgs(1),
 		Short: "add the backup in an exported file to the backups of the box",
 		Long: `Add the backup in an exported file to the backups of the box, encrypted to the key of the box. The file is opened with that
-key, with the identity in another file, or with the passphrase that it was exported with. The backup is listed only after
+key, with an identity in another file, or with the passphrase that it was exported with. The backup is listed only after
 the file was read to its end and the backup was read back.
 
-import cannot tell who made a file: anybody who knows a recipient can make one. The box need not exist.`,
+import cannot tell who made a file: anybody who knows the recipient of the key can make one. The box need not exist.`,
 		Example: "  hermes-box backup import /media/stick/main.hermes-box --identity /media/stick/main.age-identity",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.openBox()
@@ -110,7 +111,7 @@ import cannot tell who made a file: anybody who knows a recipient can make one. 
 	}
 	cmd.Flags().StringVar(&identity, "identity", "", "file with an identity that opens the backup; it is only read")
 	cmd.Flags().BoolVar(&stdin, "stdin", false, "read the passphrase from stdin, to the end of the line")
-	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the key is kept, if the box has none yet: as for create")
+	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "if the box has no key yet, where to keep it: file, keychain (macOS) or secret-service (Linux)")
 	return cmd
 }
 
@@ -124,7 +125,7 @@ func (a *app) exportedWith(cmd *cobra.Command, file, identity string, given, std
 	}
 	needs, err := ops.NeedsPassphrase(file)
 	if err == nil && !needs && given {
-		err = fault.New(fault.InvalidInput, "%s was exported without a passphrase: no passphrase opens it, not even that of the backups", file).
+		err = fault.New(fault.InvalidInput, "%s was exported without a passphrase, so no passphrase opens it, not even that of key add-passphrase", file).
 			Hint("with the exported key of its box, or the identity of another recipient: hermes-box %s %s --identity FILE",
 				verb(cmd), shellescape.Quote(file))
 	}

@@ -54,7 +54,7 @@ func TestExportNeedsTheSoftware(t *testing.T) {
 
 // An export that is killed after any step but the last leaves no file at the path that was asked for. The next export
 // writes that file, and leaves no other.
-func TestExportKilledAfterEachStep(t *testing.T) {
+func TestKilledExport(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()

@@ -105,7 +105,7 @@ func (m *machine) wantSoundAfterBackup(after string) {
 
 // If backup is killed after any of its steps, no incomplete backup is listed, no snapshot or freeze stays in the
 // guest, and the next backup succeeds.
-func TestBackupKilledAfterEachStep(t *testing.T) {
+func TestKilledBackup(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()

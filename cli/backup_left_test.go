@@ -13,7 +13,7 @@ import (
 
 // If backup get or backup export is killed, the next run of the same command removes the temporary files of the killed
 // one from the user's directory. backup get removes them even if it then finds that a name exists already.
-func TestFilesOfAKilledCopyAreRemovedByTheNext(t *testing.T) {
+func TestFilesOfAKilledCopyAreRemoved(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()

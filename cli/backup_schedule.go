@@ -15,11 +15,14 @@ func (a *app) backupSchedule() *cobra.Command {
 	verbs := []string{"on", "off", "status"}
 	return &cobra.Command{
 		Use: "schedule on|off|status", Args: cobra.ExactArgs(1), ValidArgs: verbs,
-		Short: "make backups by a timer of this user, as often as backup.every in the config says",
-		Long: `Install or remove a timer that makes backups as often as backup.every in the config says: a systemd timer of this user on
-Linux, a launchd agent on macOS. If this machine was off at the time of a backup, the backup is made when the machine is on
-again. A timer never asks a keyring for its password, and skips a box that does not run. status says if the last scheduled
-backup failed, or if none was made for too long.`,
+		Short: "make backups by a timer, as often as backup.every in the config says",
+		Long: `Install the timer (on), remove it (off), or show it and its last run (status). The timer makes backups as often as
+backup.every in the config says. It is a systemd timer of this user on Linux, and a launchd agent on macOS. If this machine
+was off when a backup was due, the backup is made when the machine is on again.
+
+The timer makes no backup of a box that does not run. It cannot ask for the password of a keyring: if the key is in a
+keyring that is locked, the backup fails. hermes-box status says if the last scheduled backup failed, or if none was made
+for too long.`,
 		Example: "  hermes-box backup schedule on\n  hermes-box backup schedule status",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(cmd, "verb", args[0], verbs); err != nil {

@@ -25,16 +25,16 @@ const (
 // faultCases names, for each operation, the tests of what can happen to it: it is killed after each step, killed or cut
 // off within its stream, the disk gets full, the box reboots. Where there is no test, it says why.
 var faultCases = map[string]struct{ killed, stream, full, reboot string }{
-	"create":  {"TestCreateKilledAfterEachStepIsUndoneByTheNext", "TestCreateInterruptedInItsFirstBackup", "TestAFullDiskFails", asRestore},
-	"start":   {"TestStartKilledAfterEachStepIsFinishedByTheNext", noStream, noWrites, "TestStartReportsAVMThatDies"},
-	"stop":    {"TestStopKilledAfterEachStepIsFinishedByTheNext", noStream, "TestForceWorksWithoutInodes", boxIsOff},
-	"restart": {"TestRestartKilledAfterEachStepIsFinishedByStart", noStream, noWrites, stopsFirst},
-	"backup":  {"TestBackupKilledAfterEachStep", "TestBackupCutAtRandomBytes", "TestBackupOnADiskThatGetsFull", "TestBackupOfABoxThatReboots"},
-	"restore": {"TestRestoreKilledAfterEachStepIsUndoneByTheNext", "TestRestoreKilledWithinTheStream", "TestRestoreOntoAFullDisk", "TestRestoreOfABoxThatReboots"},
-	"destroy": {"TestDestroyKilledAfterEachStepIsFinishedByTheNext", noStream, "TestBackupOnAFullDisk", boxGoes},
+	"create":  {"TestKilledCreateIsUndone", "TestCreateInterruptedInItsFirstBackup", "TestAFullDiskFails", asRestore},
+	"start":   {"TestKilledStartIsFinished", noStream, noWrites, "TestStartReportsAVMThatDies"},
+	"stop":    {"TestKilledStopIsFinished", noStream, "TestForceWorksWithoutInodes", boxIsOff},
+	"restart": {"TestKilledRestartIsFinishedByStart", noStream, noWrites, stopsFirst},
+	"backup":  {"TestKilledBackup", "TestBackupCutAtRandomBytes", "TestBackupOnADiskThatGetsFull", "TestBackupOfABoxThatReboots"},
+	"restore": {"TestKilledRestoreIsUndone", "TestRestoreKilledWithinTheStream", "TestRestoreOntoAFullDisk", "TestRestoreOfABoxThatReboots"},
+	"destroy": {"TestKilledDestroyIsFinished", noStream, "TestBackupOnAFullDisk", boxGoes},
 	"drill":   {"TestDrillBox", asStream, "TestRestoreOntoAFullDisk", "TestDrillBoxThatReboots"},
-	"key":     {"TestKeyKilledAfterEachStepIsFinishedByTheNext", noStream, "TestFailAtEachOperation", hostOnly},
-	"setup":   {"TestSetupKilledAfterEachStep", "TestSetupLosesItsConnection", noWrites, "TestSetupKilledAfterEachStep"},
+	"key":     {"TestKilledKeyChangeIsFinished", noStream, "TestFailAtEachOperation", hostOnly},
+	"setup":   {"TestKilledSetup", "TestSetupLosesItsConnection", noWrites, "TestKilledSetup"},
 	"login":   {"TestLoginKilledOrCutOff", "TestLoginKilledOrCutOff", noWrites, oneRestart},
 }
 

@@ -285,7 +285,7 @@ func TestDestroyInterruptedWhileLimaHangs(t *testing.T) {
 }
 
 // If undoing fails, the journal stays, so that the next command can undo the operation.
-func TestFailedUndoIsRecoveredByTheNext(t *testing.T) {
+func TestFailedUndoIsRecovered(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	real := m.limactl

@@ -32,7 +32,7 @@ func TestDashboardBackups(t *testing.T) {
 	d.Type("w", "Export the backup")
 	d.Type(ctrlU+filepath.Join(m.dir, "nowhere", "exported")+enter, "! there is no directory", "hint: mkdir -p")
 	awaitKeys()
-	d.Type(ctrlU+exported+enter, "✓ the backup is in", "read back and compared", "! only this machine has that identity")
+	d.Type(ctrlU+exported+enter, "✓ the backup is in", "read back and compared", "! only this machine has the key")
 	if _, err := os.Stat(exported); err != nil {
 		t.Error(err)
 	}

@@ -17,15 +17,16 @@ func (a *app) backupDrill() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "drill [ID]", Args: cobra.MaximumNArgs(1),
 		Short: "restore a backup as a trial, compare the copy, and remove it",
-		Long: `Restore a backup as a trial, compare the copy with the backup, and remove the copy. Without ID: the newest backup. The box
-and the backup stay as they are, and the box need not run. A report of what was compared is written.
+		Long: `Restore a backup as a trial, compare the copy with the backup, and remove the copy. Without ID, the newest backup is
+restored. The box and the backup are not changed, and the box need not run. A report says what was compared.
 
-The backup is restored into a throw-away box with its own name and ports, and its data disk is compared with the backup.
-Then the software is installed and started without a network, so that two boxes never use the same login.
+The backup is restored into a throw-away box with its own name and ports. The data disk of that box is compared with the
+backup. Then the software is installed and started. The throw-away box has no network, so that it cannot use the logins in
+the backup.
 
-With --files the backup is restored into a private directory of this machine instead, which is faster and needs no VM.
-Owners and extended attributes are not compared then. While the drill runs, the files are on the disk of this machine
-unencrypted, and only this user can read them; if it is killed, the next command removes them.`,
+With --files the backup is restored into a private directory of this machine, which is faster and needs no VM. Owners and
+extended attributes are then not compared. Until the drill ends, the files are unencrypted on the disk of this machine;
+only this user can read them. If the drill is killed, the next command removes them.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.openBox()
 			if err != nil {

@@ -67,7 +67,7 @@ func TestDrillFiles(t *testing.T) {
 
 // If a drill is killed, the next restart removes the files that the drill has restored, even those that are not
 // writable.
-func TestDrillFilesKilledAfterEachStep(t *testing.T) {
+func TestKilledDrillFiles(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	m := newMachine(t)

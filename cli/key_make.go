@@ -13,12 +13,12 @@ func (a *app) keyMake() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "make", Args: cobra.NoArgs,
 		Short: "make the key of a box that has none, or a new one if it is lost",
-		Long: `Make the key of a box that an earlier version made without one. If there are backups, no key is made: the identity that
-opens them is looked for in the keyring and in the key's file, and its record is written again.
+		Long: `Make the key of a box that has none, because an earlier version made the box. If the box has backups, no key is made:
+the key that opens them is looked for in the keyring and in its file, and recorded again.
 
-If the key is lost and there is no exported copy of it, something else may still open the backups: their passphrase, or the
-identity of another recipient. With --passphrase or --identity, a new key is made that opens them too. All backups stay, and
-whatever opened them before still does. A key that works is never replaced.`,
+If the key is lost and you have no exported copy of it, give something else that opens the backups: --passphrase asks for
+their passphrase, and --identity names a file with the identity of another recipient. A new key is then made that opens the
+backups too. All backups stay, and what could open them before still can. A key that works is never replaced.`,
 		Example: "  hermes-box key make\n  hermes-box key make --passphrase\n  hermes-box key make --identity /media/stick/backup.age-identity",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := a.openBox(); err != nil {

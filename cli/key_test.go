@@ -169,7 +169,7 @@ func (m *machine) makeKeyed() {
 
 // If a key command is killed after any of its steps, the key of the box still works. If the command adds or removes a
 // recipient, it can be run again.
-func TestKeyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+func TestKilledKeyChangeIsFinished(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeKeyed()
@@ -211,7 +211,7 @@ func TestKeyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 
 // If key make with the identity of another recipient is killed after any of its steps, the same command finishes it, and
 // that identity still opens the backups.
-func TestNewKeyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+func TestKilledKeyMakeIsFinished(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeKeyed()
@@ -238,7 +238,7 @@ func TestNewKeyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 
 // If key import is killed after any of its steps, the same command succeeds when it is run again, whether only
 // the identity was lost or its record too.
-func TestKeyImportKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+func TestKilledKeyImportIsFinished(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeKeyed()

@@ -86,7 +86,7 @@ func (m *machine) makeForeign() []string {
 	return []string{"disk stranger", "vm stranger"}
 }
 
-func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
+func TestKilledCreateIsUndone(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	foreign := m.makeForeign()
@@ -124,7 +124,7 @@ func TestCreateKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
 	m.wantSound("a create that was killed at install")
 }
 
-func TestStartKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+func TestKilledStartIsFinished(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
@@ -196,7 +196,7 @@ func (m *machine) waitForState(state string) {
 	}
 }
 
-func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+func TestKilledStopIsFinished(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
@@ -222,7 +222,7 @@ func TestStopKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
 
 // If destroy is killed after any of its steps, either the box is unchanged, or other commands are refused until the next
 // destroy finishes the work. The backups stay listed until all of them are removed; the key is removed after them.
-func TestDestroyKilledAfterEachStepIsFinishedByTheNext(t *testing.T) {
+func TestKilledDestroyIsFinished(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args, steps []string

@@ -119,7 +119,7 @@ func TestLoginWalk(t *testing.T) {
 	tm.Type(enter, "API key (in the demo any will do):")
 	tm.Type("a-key"+enter, "Which model? [demo-model]")
 	tm.Type(enter)
-	tm.Hears("✓.* make hermes read its new setup")
+	tm.Hears("✓.* make Hermes read its new setup")
 	tm.Shows("✓ Hermes Agent", "✓ Hermes's model               done   demo-model", "▸ ◦ Executor's portal")
 
 	// A wrong token is refused and asked for again; the right one is accepted.

@@ -10,7 +10,7 @@ import (
 
 // If nobody reads its output, a verb exits with 141, the status of a command that SIGPIPE ends. A verb that changes the box
 // has done its work by then.
-func TestNobodyReadsTheResult(t *testing.T) {
+func TestExitStatusWithoutAReader(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()

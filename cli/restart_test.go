@@ -12,7 +12,7 @@ import (
 )
 
 // If restart is killed after any of its steps, status names that step, and start finishes the restart; no data is lost.
-func TestRestartKilledAfterEachStepIsFinishedByStart(t *testing.T) {
+func TestKilledRestartIsFinishedByStart(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()
@@ -36,7 +36,7 @@ func TestRestartKilledAfterEachStepIsFinishedByStart(t *testing.T) {
 }
 
 // A restart whose boot fails leaves the box stopped and says so; it does not say that the stop was undone.
-func TestRestartThatCannotBootSaysThatTheBoxIsStopped(t *testing.T) {
+func TestRestartThatCannotBootReportsStopped(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()

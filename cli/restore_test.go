@@ -101,7 +101,7 @@ func TestRestoreBringsBackEveryFile(t *testing.T) {
 
 // If restore is killed after any of its steps but the last, the next command removes what it has made, and the same
 // restore works. After the last step the box is complete, and the next command keeps it.
-func TestRestoreKilledAfterEachStepIsUndoneByTheNext(t *testing.T) {
+func TestKilledRestoreIsUndone(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	m := newMachine(t)

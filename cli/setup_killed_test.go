@@ -34,7 +34,7 @@ func (m *demoBox) wantLinked(after string) {
 
 // If setup is killed after one of its steps, or the box reboots after one, neither of the files that setup writes is
 // incomplete, and the same setup works.
-func TestSetupKilledAfterEachStep(t *testing.T) {
+func TestKilledSetup(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	m := newDemoBox(t)

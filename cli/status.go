@@ -18,7 +18,7 @@ func (a *app) status() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", GroupID: "look", Args: cobra.NoArgs,
 		Short: "show the box and its components",
-		Long:  "Show the box and its components. A running box is asked, in one round trip; a box that is off is shown as it\nwas last seen.",
+		Long:  "Show the box and its components. If the box runs, it is asked. If it is off, its last known state is shown,\nand how old that is.",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
 	}
 }

@@ -41,7 +41,7 @@ const (
 )
 
 // When the VM dies, ssh and exec report the lost connection and restore the terminal.
-func TestVMDiesUnderACommand(t *testing.T) {
+func TestVMDiesDuringACommand(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeBox()

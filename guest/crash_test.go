@@ -129,7 +129,7 @@ func TestKilledAnywhereInApply(t *testing.T) {
 // The journal that says committing may reach the disk although its write failed, for example when the directory cannot
 // be synced. The engine then writes the journal of the step before, and only after that undoes the change. So recovery
 // after a kill does not finish a change that is half undone. If the second write fails too, nothing is undone.
-func TestKilledAnywhereAfterAnUncertainCommit(t *testing.T) {
+func TestKilledAfterAnUncertainCommit(t *testing.T) {
 	tx, o := transaction(2, "executor")
 	for _, failures := range []int{1, 2} {
 		start := newFirst(t)

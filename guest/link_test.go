@@ -116,7 +116,7 @@ func TestLinkExecutor(t *testing.T) {
 	}
 }
 
-func TestLinkExecutorPutsBack(t *testing.T) {
+func TestLinkExecutorRestoresFilesOnFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil      func(*testing.T, *box)
 		code, want string

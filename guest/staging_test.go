@@ -117,7 +117,7 @@ func TestEndWaitsForAReceive(t *testing.T) {
 }
 
 // An apply does not wait forever for a receive that hangs, and does not fail because of it.
-func TestEndOutlivesAReceiveThatHangs(t *testing.T) {
+func TestApplyDoesNotWaitForAHangingReceive(t *testing.T) {
 	b := newFirst(t)
 	tx, _ := transaction(1)
 	synctest.Test(t, func(t *testing.T) {

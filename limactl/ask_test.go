@@ -17,7 +17,7 @@ import (
 
 // A verb calls limactl several times. If limactl does not answer, or prints slowly without end, all calls together
 // wait for one limit, and the error names the program and the command to try by hand.
-func TestPatience(t *testing.T) {
+func TestSilentLimactlHasOneLimit(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
 		"sleeps":   "exec sleep 600",

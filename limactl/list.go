@@ -120,7 +120,7 @@ func decode[T any](data []byte) ([]T, error) {
 		d := json.NewDecoder(bytes.NewReader(data))
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return nil, fmt.Errorf("output is no JSON: %w", err)
+			return nil, fmt.Errorf("the output is not JSON: %w", err)
 		}
 		if raw[0] == '[' {
 			var many []T

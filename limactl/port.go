@@ -81,5 +81,5 @@ func PortFree(port int) error {
 	if holder := Answering(Listeners(port), Loopback); holder != nil {
 		message += " by " + holder.String()
 	}
-	return &Error{Message: message, Do: "stop that, or choose another port in hermes-box.yaml", Kind: "preflight_failed", Err: ErrInUse}
+	return &Error{Message: message, Do: "stop that program, or choose another port in hermes-box.yaml", Kind: "preflight_failed", Err: ErrInUse}
 }

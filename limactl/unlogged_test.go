@@ -6,7 +6,7 @@ import (
 )
 
 // Calls with an Unlogged context are logged only if they fail.
-func TestUnlogged(t *testing.T) {
+func TestUnloggedCallsAreLoggedIfTheyFail(t *testing.T) {
 	t.Parallel()
 	c := stage(t)
 	create(t, c, "main")

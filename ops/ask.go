@@ -54,7 +54,7 @@ func helperError(verb string, err *ssh.HelperError) error {
 	case err.Version != 0 || err.Status == 2: // an older helper does not know the call
 		return otherVersion(err.Version)
 	case err.Status == 126 || err.Status == 127:
-		return fault.New(fault.HealthFailed, "the box has no helper to answer %q", verb).
+		return fault.New(fault.HealthFailed, "the helper is missing in the box, so %q cannot be run", verb).
 			Hint("to put it there: hermes-box start")
 	}
 	return fault.New(fault.ExternalFailed, "%s in the box: %w", verb, err)

@@ -26,8 +26,8 @@ func TestHelperError(t *testing.T) {
 		want string
 	}{
 		{ssh.HelperError{Version: 99}, "it speaks protocol 99"},
-		{ssh.HelperError{Status: 2, Message: "usage: hermes-box-guest VERB"}, "another version's helper"},
-		{ssh.HelperError{Status: 127, Message: "not found"}, "the box has no helper"},
+		{ssh.HelperError{Status: 2, Message: "usage: hermes-box-guest VERB"}, "of another version"},
+		{ssh.HelperError{Status: 127, Message: "not found"}, "the helper is missing in the box"},
 		{ssh.HelperError{Status: 1, Message: "sudo: a password is required"}, "sudo: a password is required"},
 	} {
 		err := helperError("status", &c.err)

@@ -222,7 +222,7 @@ func (x *exporting) check(ctx context.Context, p *Progress) error {
 	in := &counted{r: x.file, report: func(n int64) { p.Bytes(n, x.result.Size) }}
 	h, err := x.pool.Examine(ctx, in, x.own)
 	if err == nil && (h.ID != x.bundle.ID || h.Summary != x.bundle.Summary) {
-		err = fmt.Errorf("it has the backup %s with %+v instead of %s with %+v", h.ID, h.Summary, x.bundle.ID, x.bundle.Summary)
+		err = fmt.Errorf("it holds backup %s (%s) instead of backup %s (%s)", h.ID, h.Summary, x.bundle.ID, x.bundle.Summary)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s back: %w", x.path, err)

@@ -122,7 +122,7 @@ func (g *getting) want(given string) error {
 	if path.IsAbs(clean) {
 		rest, ok := strings.CutPrefix(clean, protocol.DataDir)
 		if !ok || rest != "" && rest[0] != '/' {
-			return fault.New(fault.InvalidInput, "%q is not on the data disk; backups have nothing else", given).
+			return fault.New(fault.InvalidInput, "%q is not on the data disk, and a backup holds only the data disk", given).
 				Hint("give a path below %s, %s or %s", protocol.DataDir, protocol.LoginHome, protocol.Workspace)
 		}
 		clean = strings.TrimPrefix(rest, "/")
@@ -131,7 +131,7 @@ func (g *getting) want(given string) error {
 		clean = "."
 	}
 	if given == "" || !tree.ValidPath([]byte(clean)) {
-		return fault.New(fault.InvalidInput, "%q is no path on the data disk", given).
+		return fault.New(fault.InvalidInput, "%q is not a path on the data disk", given).
 			Hint("give a path below %s, or one relative to it", protocol.DataDir)
 	}
 	w := wanted{[]byte(clean), path.Base(clean)}

@@ -26,7 +26,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 
 // sweepGets removes the temporary directories of runs that were killed at any point of their work. It leaves the
 // directory of a run that is under way, and everything that no run has made.
-func TestSweepGets(t *testing.T) {
+func TestSweepRemovesFilesOfKilledGets(t *testing.T) {
 	dir := t.TempDir()
 	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
 	write := func(name, text string) {

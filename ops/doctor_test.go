@@ -94,7 +94,7 @@ func TestRepairNamesAnExistingLog(t *testing.T) {
 }
 
 // A program that listens on a port of the box, but at another address of this machine, does not count as the box.
-func TestLoopbackKnowsOtherPrograms(t *testing.T) {
+func TestProgramAtAnotherAddressIsNotTheBox(t *testing.T) {
 	var l net.Listener
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -53,7 +53,7 @@ func (b *Box) ensureHelper(ctx context.Context) (*protocol.Hello, error) {
 		return nil, err
 	}
 	if hello.Helper != "sha256:"+digest {
-		return nil, fault.New(fault.IntegrityFailed, "the helper that answers is %s, not the one that was put into the box", hello.Helper).Hint("hermes-box restart")
+		return nil, fault.New(fault.IntegrityFailed, "the helper that answers in the box is %s, not the one that was just put there", hello.Helper).Hint("hermes-box restart")
 	}
 	return &hello, nil
 }
@@ -82,7 +82,7 @@ func otherVersion(protocolOf int) error {
 	if protocolOf != 0 {
 		theirs = fmt.Sprintf("protocol %d", protocolOf)
 	}
-	return fault.New(fault.HealthFailed, "the box runs another version's helper: it speaks %s, this program protocol %d", theirs, protocol.Version).
+	return fault.New(fault.HealthFailed, "the helper in the box is of another version: it speaks %s, this program speaks protocol %d", theirs, protocol.Version).
 		Hint("to replace it, without a restart of Hermes and Executor: hermes-box start")
 }
 

@@ -56,7 +56,7 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 			}
 			return before.Save(b.Home)
 		}}
-		join := Step{ID: "recipients", Title: "encrypt the key of the backups to the new key too", Do: func(ctx context.Context, _ *Progress) error {
+		join := Step{ID: "recipients", Title: "let the new key open the backups", Do: func(ctx context.Context, _ *Progress) error {
 			list, earlier := b.withOwn(pool, r, lostName)
 			if list == nil {
 				return nil
@@ -69,7 +69,7 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 				return err
 			}
 			if _, err := b.openPool(ctx, r); err != nil {
-				return fmt.Errorf("read the key of the backups again: %w", err)
+				return fmt.Errorf("open the backups again: %w", err)
 			}
 			result.Already, result.Found, result.Earlier = false, false, earlier
 			return nil

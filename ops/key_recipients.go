@@ -141,7 +141,7 @@ func (b *Box) changeRecipients(ctx context.Context, sink Sink, given []age.Ident
 		var pool *backup.Pool
 		var before []backup.Recipient
 		return []Step{
-			{ID: "open", Title: "open the key of the backups", Do: func(ctx context.Context, _ *Progress) (err error) {
+			{ID: "open", Title: "open the backups", Do: func(ctx context.Context, _ *Progress) (err error) {
 				if pool, err = b.openPool(ctx, r); err != nil {
 					return err
 				}
@@ -153,7 +153,7 @@ func (b *Box) changeRecipients(ctx context.Context, sink Sink, given []age.Ident
 				result.Recipient, result.Recipients, result.Already = *about, after, slices.Equal(before, after)
 				return nil
 			}},
-			{ID: "recipients", Title: "encrypt the key to the recipients", Do: func(ctx context.Context, _ *Progress) error {
+			{ID: "recipients", Title: "change who can open the backups", Do: func(ctx context.Context, _ *Progress) error {
 				if result.Already {
 					return nil
 				}
@@ -161,11 +161,11 @@ func (b *Box) changeRecipients(ctx context.Context, sink Sink, given []age.Ident
 					return err
 				}
 				if _, err := b.openPool(ctx, r); err != nil {
-					return fmt.Errorf("read the key of the backups again: %w", err)
+					return fmt.Errorf("open the backups again: %w", err)
 				}
 				if given != nil {
 					if _, err := backup.Open(b.Pool(), given...); err != nil {
-						return fmt.Errorf("read the key of the backups with the given identity: %w", err)
+						return fmt.Errorf("open the backups with the given identity: %w", err)
 					}
 				}
 				return nil
@@ -196,7 +196,7 @@ func (b *Box) AddPassphrase(ctx context.Context, passphrase string, sink Sink) (
 	}
 	result := &PassphraseSet{Replaced: b.hasPassphrase()}
 	err := b.changeKey(ctx, sink, func(r *keys.Record) []Step {
-		return []Step{{ID: "passphrase", Title: "encrypt the key with the passphrase", Do: func(ctx context.Context, _ *Progress) error {
+		return []Step{{ID: "passphrase", Title: "let the passphrase open the backups", Do: func(ctx context.Context, _ *Progress) error {
 			pool, err := b.openPool(ctx, r)
 			if err != nil {
 				return err
@@ -206,7 +206,7 @@ func (b *Box) AddPassphrase(ctx context.Context, passphrase string, sink Sink) (
 				return err
 			}
 			if _, err := backup.OpenWithPassphrase(b.Pool(), passphrase); err != nil {
-				return fmt.Errorf("read the key of the backups again: %w", err)
+				return fmt.Errorf("open the backups again: %w", err)
 			}
 			return nil
 		}}}

@@ -77,7 +77,7 @@ func (b *Box) KeyStatus(ctx context.Context, silently bool) (*KeyStatus, error) 
 	case err != nil:
 		s.warn("the list of recipients cannot be read: "+err.Error(), "to write it again: hermes-box key add-recipient AGE_RECIPIENT")
 	case !own:
-		s.warn("the backups in "+b.Pool()+" are for another key than the one of this box", fault.HintOf(b.otherKey(backup.ErrOtherRecipients)))
+		s.warn("the key of this box does not open the backups in "+b.Pool(), fault.HintOf(b.otherKey(backup.ErrOtherRecipients)))
 	}
 	s.advise()
 	return s, nil

@@ -34,7 +34,7 @@ func (b *Box) Logs(ctx context.Context, source string, lines int, follow bool, o
 		}
 		return b.guestLog(ctx, protocol.LogRequest{Source: source, Lines: lines, Follow: follow}, out)
 	}
-	return fault.New(fault.InvalidInput, "no log is called %q", source).Hint("there are %s: hermes-box logs %s", strings.Join(LogSources, ", "), LogSources[0])
+	return fault.New(fault.InvalidInput, "there is no log %q", source).Hint("there are %s: hermes-box logs %s", strings.Join(LogSources, ", "), LogSources[0])
 }
 
 // newestOperation returns the path of the log of the newest operation or, if there is none, of the directory of logs.

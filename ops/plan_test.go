@@ -57,7 +57,7 @@ func TestFailureUndoesInReverse(t *testing.T) {
 	}
 }
 
-func TestCancelUndoesWithALivingContext(t *testing.T) {
+func TestUndoContextIsNotCanceled(t *testing.T) {
 	tr := &trace{}
 	ctx, cancel := context.WithCancel(t.Context())
 	plan := Plan{Operation: "create", Steps: []Step{

@@ -98,7 +98,7 @@ func (b *Box) undoCreate(ctx context.Context, j *store.Journal, next Operation, 
 func (b *Box) recovered(ctx context.Context, j *store.Journal, next Operation, sink Sink) error {
 	events := &stream{operation: next.Name, box: b.Name(), sink: sink}
 	if err := b.undoKey(keys.Silent(ctx), j.Made); err != nil {
-		events.emit(Event{Kind: Warning, Line: fmt.Sprintf("the key of an interrupted %s stays: %v", j.Operation, err)})
+		events.emit(Event{Kind: Warning, Line: fmt.Sprintf("the key that an interrupted %s made could not be removed: %v", j.Operation, err)})
 	}
 	if err := b.Home.RemoveJournal(b.Name()); err != nil {
 		return err

@@ -128,8 +128,8 @@ func (r *restoration) unpack(ctx context.Context, p *Progress) error {
 		return err
 	}
 	if got.Entries != want.Entries || got.Bytes != want.Bytes {
-		return fault.New(fault.IntegrityFailed, "the box has %s and %d bytes after the restore, the backup %s has %d and %d",
-			spell.Count(got.Entries, "file"), got.Bytes, r.bundle.ID, want.Entries, want.Bytes).Hint("hermes-box backup verify %s", r.bundle.ID)
+		return fault.New(fault.IntegrityFailed, "the restored box has %s with %s, but backup %s has %s with %s",
+			spell.Count(got.Entries, "file"), spell.Count(got.Bytes, "byte"), r.bundle.ID, spell.Count(want.Entries, "file"), spell.Count(want.Bytes, "byte")).Hint("hermes-box backup verify %s", r.bundle.ID)
 	}
 	r.result.Entries, r.result.Bytes = got.Entries, got.Bytes
 	r.result.Lost = append(r.result.Lost, got.Lost...)

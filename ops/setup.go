@@ -38,7 +38,7 @@ func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*Exec
 			return Plan{}, err
 		}
 		return Plan{Steps: []Step{
-			{ID: "token", Title: "try the token at executor", Do: func(ctx context.Context, _ *Progress) error {
+			{ID: "token", Title: "try the token with Executor", Do: func(ctx context.Context, _ *Progress) error {
 				url, err := b.URL("executor")
 				if err != nil {
 					return err
@@ -49,7 +49,7 @@ func (b *Box) SetupExecutor(ctx context.Context, token string, sink Sink) (*Exec
 				}
 				return reviewed(tools)
 			}},
-			{ID: "hermes", Title: "give the token to hermes", Do: func(ctx context.Context, p *Progress) error {
+			{ID: "hermes", Title: "give the token to Hermes", Do: func(ctx context.Context, p *Progress) error {
 				ask := protocol.ExecutorLink{Token: token, Tools: ReviewedTools}
 				return b.askUpgrading(ctx, protocol.VerbLinkExecutor, ask, &linked, relay(p))
 			}},

@@ -177,7 +177,7 @@ func (b *Box) SignInEnded(ctx context.Context, s SignIn, sink Sink) error {
 		return nil
 	}
 	return b.change(ctx, "login", false, sink, func(context.Context) (Plan, error) {
-		return Plan{Steps: []Step{{ID: "hermes", Title: "make hermes read its new setup", Do: func(ctx context.Context, p *Progress) error {
+		return Plan{Steps: []Step{{ID: "hermes", Title: "make Hermes read its new setup", Do: func(ctx context.Context, p *Progress) error {
 			return b.askUpgrading(ctx, protocol.VerbTakeUpHermes, nil, &protocol.TakenUp{}, relay(p))
 		}}}}, nil
 	})

@@ -216,7 +216,7 @@ func (b *Box) stopSteps(in limactl.Instance, force bool) []Step {
 				reached = !notReached(err)
 				if err != nil && !errors.Is(err, context.Canceled) {
 					return fault.New(fault.ExternalFailed, "the services were not stopped, or the data disk was not synced: %w", err).
-						Hint("to stop it without asking it: hermes-box stop --force")
+						Hint("to power it off without that: hermes-box stop --force")
 				}
 				return err
 			},

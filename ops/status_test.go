@@ -93,7 +93,7 @@ func TestComponentsThatWereNotAsked(t *testing.T) {
 
 // If the guest answers with healthy components, the box is running, whatever Lima says. What Lima reported at boot is
 // not shown as a cause.
-func TestTheGuestDecides(t *testing.T) {
+func TestGuestDecidesTheState(t *testing.T) {
 	b := &Box{Config: &config.Config{}, Record: &store.Record{Disk: "main-data"}}
 	guest := guestOf(t, nil)
 	for name, c := range map[string]struct {

@@ -64,7 +64,7 @@ func (b *Box) startVM(ctx context.Context, p *Progress) error {
 		return err
 	}
 	if err := b.Lima.Exec(ctx, b.Record.Instance, ssh.Exec{Args: []string{"true"}}); err != nil {
-		return fault.New(fault.HealthFailed, "the VM is up but nobody can log in: %w", err).
+		return fault.New(fault.HealthFailed, "the VM is up, but logging in to it fails: %w", err).
 			Hint("hermes-box logs boot")
 	}
 	return nil

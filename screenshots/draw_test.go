@@ -44,7 +44,7 @@ func TestPicture(t *testing.T) {
 }
 
 // Line glyphs of adjacent cells join without a gap.
-func TestLinesMeet(t *testing.T) {
+func TestLineGlyphsJoin(t *testing.T) {
 	img, err := drawn(t, uv.Cell{Content: "┌", Width: 1}, uv.Cell{Content: "─", Width: 1}, uv.Cell{Content: "╾", Width: 1}, uv.Cell{Content: "┐", Width: 1})
 	if err != nil {
 		t.Fatal(err)

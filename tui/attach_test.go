@@ -10,7 +10,7 @@ import (
 )
 
 // A session that ends with the status of its last command is not a failed attach.
-func TestLeftSession(t *testing.T) {
+func TestSessionEndIsNoFailure(t *testing.T) {
 	m := on(withStatus(runningStatus()))
 	err := exec.Command("sh", "-c", "exit 7").Run()
 	m.update(detachMsg{err: err, used: true})

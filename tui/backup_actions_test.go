@@ -80,7 +80,7 @@ func TestLateFailureIsNotRefused(t *testing.T) {
 }
 
 // A question that waits for its check ignores keys, and can be closed; the result of the check is then dropped.
-func TestQuestionWaits(t *testing.T) {
+func TestQuestionIgnoresKeysUntilChecked(t *testing.T) {
 	m := on(noBox())
 	press(m, "i", "x")
 	checked := press(m, "enter")

@@ -28,7 +28,7 @@ func TestBackupSelectionStays(t *testing.T) {
 
 // The list of backups stays open during a verification and shows its progress. x asks whether to cancel the
 // verification, and its error is shown.
-func TestVerifyBehindTheList(t *testing.T) {
+func TestListStaysOpenDuringVerify(t *testing.T) {
 	f := withBackups(envelope(2*time.Hour, "one"), envelope(26*time.Hour, "two"))
 	end := held(f)
 	m := on(f)
@@ -161,7 +161,7 @@ func TestClickSelectsABackup(t *testing.T) {
 
 // From an operation on a backup, enter and esc go back to the view where it was begun, with the same selection. While the
 // operation runs, esc does so too.
-func TestBackFromAnOperationOnABackup(t *testing.T) {
+func TestEscAfterAnOperationOnABackup(t *testing.T) {
 	for _, begin := range []string{"t y", "T y", "w enter", "f enter enter", "n", "enter f enter"} {
 		for _, leave := range []string{"enter", "esc"} {
 			m := on(withBackups(someBackups()...))

@@ -39,7 +39,7 @@ func TestCanceledIsNotFailed(t *testing.T) {
 }
 
 // A canceled operation that could not be undone is a failure: something was left behind.
-func TestCanceledAndStuck(t *testing.T) {
+func TestCanceledButNotUndone(t *testing.T) {
 	o := &operation{verb: verbs()[0], box: "main", canceled: true, feed: newFeed(mergeEvents)}
 	o.apply(ops.Event{Kind: ops.Planned, Steps: []ops.StepInfo{{ID: "vm", Title: "make the VM"}}})
 	o.apply(ops.Event{Kind: ops.Undone, Step: "vm", Title: "make the VM", Error: "it stays"})
@@ -80,7 +80,7 @@ func TestTryAgain(t *testing.T) {
 }
 
 // After a create that failed in the background, the first view shows what this machine lacks.
-func TestChecksAfterAFailureElsewhere(t *testing.T) {
+func TestChecksAfterACreateFailedInTheBackground(t *testing.T) {
 	f := noBox()
 	end := held(f)
 	f.checks = lackingHost()
@@ -133,7 +133,7 @@ func TestKeysOfTheOutcome(t *testing.T) {
 	}
 }
 
-func TestWhyNotStart(t *testing.T) {
+func TestWhyStartIsNotOffered(t *testing.T) {
 	m := on(noBox())
 	press(m, "d")
 	if press(m, "s"); m.op != nil || !strings.Contains(m.note, "there is no box") || strings.Contains(screen(m), "s start") {

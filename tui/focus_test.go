@@ -29,7 +29,7 @@ func stoppedThenStarted(t *testing.T) (*model, *fake) {
 
 // Terminals do not always report that they have the focus again. A key, a paste or the mouse counts as focus, so a box
 // that was started elsewhere is then shown as running.
-func TestAKeyProvesFocus(t *testing.T) {
+func TestInputCountsAsFocus(t *testing.T) {
 	for name, msg := range map[string]tea.Msg{"key": key("j"), "paste": tea.PasteMsg{Content: "x"}, "mouse": tea.MouseWheelMsg{Button: tea.MouseWheelDown}} {
 		m, _ := stoppedThenStarted(t)
 		drain(m, m.update(msg))
@@ -85,7 +85,7 @@ func TestKeysActOnCurrentState(t *testing.T) {
 }
 
 // While another process stops the box, it is not shown as degraded.
-func TestStopElsewhereIsNotDegraded(t *testing.T) {
+func TestStopByAnotherProcessIsNotDegraded(t *testing.T) {
 	st := runningStatus()
 	st.State = "degraded"
 	st.Underway = &ops.Underway{Operation: "stop", Running: true, PID: 1 << 22, Started: noon}

@@ -44,7 +44,7 @@ func TestBackupKeys(t *testing.T) {
 		{"w asks for the file to export into", withBackups(first), "B w", "> " + first.ID + ".hermes-box", "!export"},
 		{"enter exports into that file", withBackups(first), "B w enter", "the backup is in /srv/me/" + first.ID + ".hermes-box", "export:" + first.ID + ":/srv/me/" + first.ID + ".hermes-box"},
 		{"w says what opens the file", withBackups(first), "B w", "their passphrase cannot", "!export"},
-		{"the result of an export warns of a key without a copy", withBackups(first), "B w enter", "! only this machine has that identity", "export:" + first.ID + ":/srv/me/" + first.ID + ".hermes-box"},
+		{"the result of an export warns of a key without a copy", withBackups(first), "B w enter", "! only this machine has the key", "export:" + first.ID + ":/srv/me/" + first.ID + ".hermes-box"},
 		{"esc does not export", withBackups(first), "B w esc", "▸ 2h ", "!export"},
 		{"f refuses an empty path", withBackups(first), "B f " + strings.Repeat("backspace ", 12) + "enter", "! type a path", "!get"},
 		{"f asks for the path and for the directory", withBackups(first), "B f a p i enter", "> into  .", "!get"},
@@ -108,7 +108,7 @@ func spaced(text string) string { return strings.Join(strings.Split(text, ""), "
 
 // While the outcome of an operation on a backup is shown, the keys of the view of backups and of the dashboard work. After
 // a restore only the keys of the dashboard work, since the outcome names them.
-func TestKeysBehindAnOutcome(t *testing.T) {
+func TestKeysWhileAnOutcomeIsShown(t *testing.T) {
 	for key, want := range map[string]string{"w": "Export the backup of 2026-06-13", "b": "main has a verified backup", "v": "is good: every file"} {
 		m := on(withBackups(someBackups()...))
 		drain(m, press(m, "B", "j", "j", "t"))

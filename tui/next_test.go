@@ -6,7 +6,7 @@ import (
 )
 
 // Many missing logins do not hide the other suggestions.
-func TestNextLeavesRoom(t *testing.T) {
+func TestManyLoginsLeaveRoomForOtherSuggestions(t *testing.T) {
 	st := runningStatus()
 	for i := range st.Components {
 		st.Components[i].Last = "setup-required"

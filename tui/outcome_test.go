@@ -14,7 +14,7 @@ import (
 )
 
 // If an operation fails while another view is shown, its error appears there.
-func TestFailureElsewhere(t *testing.T) {
+func TestFailureIsShownInEachView(t *testing.T) {
 	f := noBox()
 	end := held(f)
 	m := on(f)
@@ -51,7 +51,7 @@ func TestFailureElsewhere(t *testing.T) {
 }
 
 // The success of an operation is reported in whichever view is shown.
-func TestSuccessElsewhere(t *testing.T) {
+func TestSuccessIsShownInEachView(t *testing.T) {
 	f := withStatus(off("stopped"))
 	end := held(f)
 	m := on(f)

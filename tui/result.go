@@ -85,7 +85,7 @@ func resultLines(p page, result any, w int) (out []string) {
 	case *ops.BackupExported:
 		say("%s, read back and compared; opened by the identity of %s", widget.Size(r.Size), widget.Count(len(r.Recipients), "recipient"))
 		if r.OnlyKey {
-			warn("only this machine has that identity: without a copy of it, the file opens nowhere else → hermes-box key export FILE")
+			warn("only this machine has the key: without a copy of the key, the file cannot be opened elsewhere → hermes-box key export FILE")
 		}
 		for _, name := range r.Missing {
 			warn("not in it: %s", name)

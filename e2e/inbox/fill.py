@@ -1,4 +1,5 @@
-"""Makes a directory of files like those of a workspace. Arguments: DIRECTORY, MiB, seed. An existing file is replaced."""
+"""Fills a directory with files like those of a workspace, and replaces files that exist. Arguments: DIRECTORY, the amount of
+data in MiB, the seed of the random data."""
 import os, random, sys
 
 root, mib, rnd = sys.argv[1], int(sys.argv[2]), random.Random(int(sys.argv[3]))

@@ -1,4 +1,4 @@
-"""Lists a directory with everything that a restore has to bring back, one line per file. Argument: DIRECTORY."""
+"""Prints one line for each file below a directory: its name and everything about it that a restore must bring back. Argument: DIRECTORY."""
 import hashlib, os, stat, sys
 
 

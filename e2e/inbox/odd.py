@@ -1,4 +1,5 @@
-"""Makes a directory with everything that is hard to back up. Arguments: DIRECTORY, number of small files, MiB of a large one."""
+"""Makes a directory of files that are hard to back up: odd names, links, holes, attributes. Arguments: DIRECTORY, the number
+of small files to add, the size of a large file in MiB."""
 import os, random, socket, struct, sys
 
 root, small, large = os.fsencode(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

@@ -1,5 +1,6 @@
-"""Writes to two SQLite databases in a directory, one in WAL mode and one in rollback mode, until it
-is killed. After each commit it writes the time and both last rows to a file on the root disk. Arguments: DIRECTORY, FILE."""
+"""Adds rows to two SQLite databases in DIRECTORY, one in WAL mode and one in rollback mode, until it is killed. After each
+pair of commits it appends the time and the number of the last row of each to FILE, which must be on another disk.
+Arguments: DIRECTORY, FILE."""
 import os, sqlite3, sys, time
 
 dbs = []

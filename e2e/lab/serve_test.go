@@ -138,7 +138,7 @@ func TestLockNamesWhatIsServed(t *testing.T) {
 }
 
 // The lab serves the files of the products that the lock needs, and ranges of them, but no logs and not the lock.
-func TestServeProductsOnly(t *testing.T) {
+func TestServeOnlyProducts(t *testing.T) {
 	l := smallLab(t)
 	write(t, l.path("log", "secret"), "not a product")
 	stop, err := l.listen(t.Context())

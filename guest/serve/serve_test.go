@@ -184,7 +184,7 @@ func TestProtocolError(t *testing.T) {
 }
 
 // A verb ends when the reader of its answer closes the pipe, even if the verb has nothing to write.
-func TestUntilClosed(t *testing.T) {
+func TestVerbEndsWhenTheReaderCloses(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

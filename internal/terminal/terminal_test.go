@@ -65,7 +65,7 @@ const childVariable = "HERMES_BOX_TERMINAL_TEST_CHILD"
 
 // A command that uses the terminal gets SIGHUP when this process is killed. Otherwise it would continue to read from
 // the terminal.
-func TestChildIsHungUpWhenWeAreKilled(t *testing.T) {
+func TestChildGetsSIGHUPWhenTheProgramIsKilled(t *testing.T) {
 	if script := os.Getenv(childVariable); script != "" {
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
@@ -81,7 +81,7 @@ func TestChildIsHungUpWhenWeAreKilled(t *testing.T) {
 	if err := syscall.Mkfifo(messages, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestChildIsHungUpWhenWeAreKilled$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChildGetsSIGHUPWhenTheProgramIsKilled$")
 	cmd.Env = append(os.Environ(), childVariable+`=exec 3<>`+messages+`; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do sleep 0.1; done`)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ type HelperError struct {
 
 func (e *HelperError) Error() string {
 	if e.Version != 0 {
-		return fmt.Sprintf("the box runs another version's helper: protocol %d, this program has %d", e.Version, protocol.Version)
+		return fmt.Sprintf("the helper in the box is of another version: it speaks protocol %d, this program speaks protocol %d", e.Version, protocol.Version)
 	}
 	message := "the box has no helper, or one of an older version"
 	if last := lastLine(e.Message); last != "" {

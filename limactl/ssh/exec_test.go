@@ -263,7 +263,7 @@ func testExecCancelled(t *testing.T, on target) {
 }
 
 // If hermes-box is killed, the remote command is killed too, even if it ignores SIGHUP.
-func TestRemoteEndsWithUs(t *testing.T) {
+func TestRemoteCommandEndsWithTheProgram(t *testing.T) {
 	if name := os.Getenv("HERMES_BOX_TEST_EXEC"); name != "" {
 		c := limactl.New(limactl.Config{SSH: os.Getenv("SSH_PROGRAM"), Home: os.Getenv("HOME_OF_LIMA")})
 		err := c.Exec(context.Background(), name, ssh.Exec{Args: []string{"sh", "-c", "trap '' HUP TERM; echo $$; while :; do sleep 1; done"}, Stdout: os.Stdout})
@@ -275,7 +275,7 @@ func TestRemoteEndsWithUs(t *testing.T) {
 }
 
 func testRemoteEndsWithUs(t *testing.T, on target) {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestRemoteEndsWithUs$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestRemoteCommandEndsWithTheProgram$")
 	cmd.Env = append(os.Environ(), "HERMES_BOX_TEST_EXEC="+on.name, "SSH_PROGRAM="+on.client.Program, "HOME_OF_LIMA="+on.client.Home())
 	out := &firstWrite{seen: make(chan string, 1)}
 	cmd.Stdout = out

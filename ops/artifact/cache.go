@@ -51,7 +51,7 @@ func Open(dir string, opts Options) (*Cache, error) {
 	for _, m := range opts.Mirrors {
 		if scheme, _, ok := strings.Cut(m, "://"); ok && scheme != "http" && scheme != "https" && scheme != "file" {
 			return nil, fault.New(fault.InvalidInput, "mirror %s is not a directory or a URL with http, https or file", scrub(m)).
-				Hint("correct the mirror")
+				Hint("give a directory or a URL: --mirror DIR")
 		}
 	}
 	for _, sub := range []string{"sha256", "sha512", "partial"} {
@@ -139,7 +139,7 @@ func (c *Cache) Open(ctx context.Context, digest string) (*os.File, error) {
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("read object %s: %w", d, err)
+		return nil, fmt.Errorf("read artifact %s: %w", d, err)
 	}
 	return f, nil
 }
@@ -162,10 +162,10 @@ func (c *Cache) open(digest string) (lock.Digest, *os.File, error) {
 	f, err := os.Open(c.path(d))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return d, nil, fault.New(fault.NotFound, "object %s is not in the artifact cache", d).
+		return d, nil, fault.New(fault.NotFound, "artifact %s is not in the artifact cache", d).
 			Hint("run the command again with network access; it fetches what is missing")
 	case err != nil:
-		return d, nil, fault.New(fault.ExternalFailed, "read object %s: %w", d, err)
+		return d, nil, fault.New(fault.ExternalFailed, "read artifact %s: %w", d, err)
 	}
 	return d, f, nil
 }
@@ -186,15 +186,15 @@ func readFault(ctx context.Context, d lock.Digest, err error) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, d.String())
 	}
-	return fault.New(fault.ExternalFailed, "read object %s: %w", d, err).
+	return fault.New(fault.ExternalFailed, "read artifact %s: %w", d, err).
 		Hint("check the disk that holds the artifact cache")
 }
 
 // corrupt moves a corrupt object aside and returns the error. It does not move the file if another one has replaced it
 // since it was read.
 func (c *Cache) corrupt(ctx context.Context, d lock.Digest, f *os.File, found lock.Digest) error {
-	e := fault.New(fault.IntegrityFailed, "object %s in the artifact cache is corrupt: found %s", d, found).
-		Hint("run the command again; it downloads the object again").
+	e := fault.New(fault.IntegrityFailed, "artifact %s in the artifact cache is damaged: its digest is %s", d, found).
+		Hint("run the command again; it downloads the artifact again").
 		Detail("expected", d.String()).Detail("found", found.String())
 	// Move it even if ctx has ended. The wait is short, since other processes hold this lock only briefly while the
 	// object exists.

@@ -226,7 +226,7 @@ func TestLockOfARemovedFile(t *testing.T) {
 }
 
 // If a good object replaces a corrupt one while a reader still has the corrupt one open, the good one stays.
-func TestOnlyTheFileThatWasReadIsMoved(t *testing.T) {
+func TestGoodObjectIsNotMovedAside(t *testing.T) {
 	data := content(1, 1000)
 	c := newCache(t, Options{})
 	a := stored(t, c, data, flip(t, 5))

@@ -44,10 +44,10 @@ func (c *Cache) put(ctx context.Context, p *partial, r io.Reader) error {
 		return writeFault(c.dir, err)
 	}
 	if _, err := io.CopyBuffer(p, readOnly{ctx, r}, make([]byte, bufferSize)); err != nil {
-		return fmt.Errorf("store object %s: %w", p.digest, err)
+		return fmt.Errorf("store artifact %s: %w", p.digest, err)
 	}
 	if found := p.digest.Sum(p.hash); found != p.digest {
-		return fault.New(fault.IntegrityFailed, "object %s: found %s", p.digest, found).
+		return fault.New(fault.IntegrityFailed, "artifact %s: the digest of the data is %s", p.digest, found).
 			Hint("do not use that file").Detail("expected", p.digest.String()).Detail("found", found.String())
 	}
 	return errors.Join(p.publish(), ctx.Err())

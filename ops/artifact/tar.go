@@ -108,5 +108,5 @@ func sendFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, "upload")
 	}
-	return fmt.Errorf("send objects: %w", err)
+	return fmt.Errorf("send artifacts: %w", err)
 }

@@ -20,7 +20,7 @@ import (
 func artifactName(digest string) (string, error) {
 	algo, hex, ok := strings.Cut(digest, ":")
 	if !ok || hashOf(digest) == nil || len(hex) != 2*hashOf(digest).Size() || strings.Trim(hex, "0123456789abcdef") != "" {
-		return "", fmt.Errorf("%q is no digest", digest)
+		return "", fmt.Errorf("%q is not a digest", digest)
 	}
 	return exportArtifacts + algo + "/" + hex, nil
 }

@@ -38,6 +38,9 @@ type Summary struct {
 	Digest string `json:"digest"`
 }
 
+// String returns the counts and the digest, for messages.
+func (s Summary) String() string { return fmt.Sprintf("%s, digest: %s", s.Summary, s.Digest) }
+
 // Artifact is an artifact that the lock of a backup names.
 type Artifact struct {
 	Name   string `json:"name"`

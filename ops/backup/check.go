@@ -158,7 +158,7 @@ func (c *checker) end() (*Bundle, error) {
 		return nil, fmt.Errorf("it names %s, its files need %d", spell.Count(len(c.b.Chunks), "chunk"), len(c.need))
 	}
 	if have := c.manifest.summary(); have != c.b.Summary {
-		return nil, fmt.Errorf("its manifest %+v differs from its summary %+v", have, c.b.Summary)
+		return nil, fmt.Errorf("its manifest (%s) does not match its summary (%s)", have, c.b.Summary)
 	}
 	return c.b, nil
 }

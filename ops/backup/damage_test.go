@@ -135,7 +135,7 @@ func TestSwappedFiles(t *testing.T) {
 
 // Bundles that were not made with the pool's key are refused: those of another pool, and those of somebody who knows
 // only the pool's public recipient.
-func TestStrangersBundles(t *testing.T) {
+func TestBundlesOfAnotherPoolAreRefused(t *testing.T) {
 	p, identity := newPool(t)
 	env := save(t, p, odd(), Meta{Box: "main"}, nil, nil)
 	other, _ := newPool(t)

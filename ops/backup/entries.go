@@ -63,7 +63,7 @@ func (w *writer) tree() (Summary, error) {
 	}
 	sum := w.manifest.summary()
 	if sum.Summary != counts {
-		return Summary{}, fault.New(fault.IntegrityFailed, "the tree that arrived (%+v) differs from the one that was sent (%+v)", sum.Summary, counts).
+		return Summary{}, fault.New(fault.IntegrityFailed, "what arrived from the box (%s) is not what the box sent (%s)", sum.Summary, counts).
 			Hint("hermes-box backup")
 	}
 	return sum, w.lines.Flush()

@@ -53,7 +53,7 @@ func (p *Pool) examine(ctx context.Context, file io.Reader, put PutArtifact, ide
 func checkArtifact(_ context.Context, digest string, _ int64, r io.Reader) error {
 	h := hashOf(digest)
 	if h == nil {
-		return fmt.Errorf("%q is no digest", digest)
+		return fmt.Errorf("%q is not a digest", digest)
 	}
 	if _, err := io.Copy(h, r); err != nil {
 		return err
@@ -110,7 +110,7 @@ func checkTree(in *tree.Reader, want Summary) error {
 			m.addProblem(raw)
 		case tree.Summary:
 			if have := m.summary(); have != want {
-				err = fmt.Errorf("its tree %+v differs from its summary %+v", have, want)
+				err = fmt.Errorf("its files (%s) do not match its summary (%s)", have, want)
 			}
 		}
 		if err != nil {

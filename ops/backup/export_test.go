@@ -278,9 +278,9 @@ func TestDamageOrTheWrongIdentity(t *testing.T) {
 		{"no identity", file, nil, "opening the file needs an identity, and there is none here"},
 		{"another passphrase", locked, []age.Identity{wrong}, "the passphrase does not open the file: it was exported with another one, or its beginning is damaged"},
 		{"an identity instead of the passphrase", locked, []age.Identity{stranger}, "opening the file needs a passphrase, and none was given"},
-		{"another kind", bytes.Replace(file, []byte("-> X25519"), []byte("-> X25520"), 1), []age.Identity{identity}, "the file is damaged, or is no exported backup"},
-		{"another version", bytes.Replace(file, []byte("/v1"), []byte("/v2"), 1), []age.Identity{identity}, "the file is damaged, or is no exported backup"},
-		{"empty", nil, []age.Identity{identity}, "the file is damaged, or is no exported backup"},
+		{"another kind", bytes.Replace(file, []byte("-> X25519"), []byte("-> X25520"), 1), []age.Identity{identity}, "the file is damaged, or is not an exported backup"},
+		{"another version", bytes.Replace(file, []byte("/v1"), []byte("/v2"), 1), []age.Identity{identity}, "the file is damaged, or is not an exported backup"},
+		{"empty", nil, []age.Identity{identity}, "the file is damaged, or is not an exported backup"},
 	} {
 		if _, err := Decrypt(bytes.NewReader(c.file), c.with...); err == nil || !strings.Contains(err.Error(), c.want) ||
 			fault.CodeOf(err) != fault.IntegrityFailed || fault.HintOf(err) == "" {

@@ -88,7 +88,7 @@ func notExport(err error) error {
 	if fault.CodeOf(err) != fault.ExternalFailed || provesNothing(err) {
 		return fmt.Errorf("read the exported backup: %w", err)
 	}
-	return fault.New(fault.IntegrityFailed, "the file is damaged, or is no exported backup: %w", err).
+	return fault.New(fault.IntegrityFailed, "the file is damaged, or is not an exported backup: %w", err).
 		Hint("copy it again from where it came from; to make another one there: hermes-box backup export")
 }
 

@@ -85,7 +85,7 @@ var ErrOtherRecipients = errors.New("is for other recipients")
 // ErrOtherRecipients and names the recipients that the key is for.
 func Open(dir string, identities ...age.Identity) (*Pool, error) {
 	if len(identities) == 0 {
-		return nil, fmt.Errorf("open the backups in %s: no identity is given", dir)
+		return nil, fmt.Errorf("open the backups in %s: no identity was given", dir)
 	}
 	text, err := readKey(dir, keyFile, identities...)
 	if noMatch := (*age.NoIdentityMatchError)(nil); errors.As(err, &noMatch) {
@@ -168,7 +168,7 @@ func readKey(dir, name string, identities ...age.Identity) (*keyText, error) {
 	}
 	text := &keyText{}
 	if err := protocol.Decode(plain, text); err != nil {
-		return nil, fmt.Errorf("%s: it holds no key of backups", d.path(name)) // err could quote the secret
+		return nil, fmt.Errorf("%s does not hold a key of backups", d.path(name)) // err could quote the secret
 	}
 	if text.Format != 1 {
 		return nil, fmt.Errorf("%s has format %d; this program reads format 1", d.path(name), text.Format)

@@ -148,7 +148,7 @@ func (p *Pool) readBack(ctx context.Context, in io.Reader, id string, fresh []bo
 		return 0, err
 	}
 	if r.DamagedAll > 0 {
-		return 0, fault.New(fault.IntegrityFailed, "reading the backup back found %s with other content than in the guest, such as %q", spell.Count(r.DamagedAll, "file"), r.Damaged[0]).
+		return 0, fault.New(fault.IntegrityFailed, "reading the backup back found %s whose content differs from that in the box, such as %q", spell.Count(r.DamagedAll, "file"), r.Damaged[0]).
 			Hint("check the disk and the memory of this computer, then hermes-box backup --full")
 	}
 	if inspect != nil {

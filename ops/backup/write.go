@@ -72,7 +72,7 @@ func (p *Pool) write(ctx context.Context, in *tree.Reader, h Header, meta Meta, 
 	w := newWriter(s, in, lines, previous, progress)
 	sum, err := w.tree()
 	if err == nil && h.Summary != (Summary{}) && sum != h.Summary { // h is the header of an imported file
-		err = fmt.Errorf("its tree %+v differs from its summary %+v", sum, h.Summary)
+		err = fmt.Errorf("its files (%s) do not match its summary (%s)", sum, h.Summary)
 	}
 	if err != nil {
 		return nil, err

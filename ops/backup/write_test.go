@@ -152,7 +152,7 @@ func TestFullBackupRepairs(t *testing.T) {
 }
 
 // A file that the guest reports as unchanged, but that differs from the previous bundle, is an error.
-func TestWrongReuse(t *testing.T) {
+func TestChangedFileIsNotReused(t *testing.T) {
 	p, _ := newPool(t)
 	f := odd()
 	b := load(t, p, save(t, p, f, Meta{}, nil, nil).ID)

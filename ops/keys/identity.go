@@ -47,7 +47,7 @@ func ParseIdentities(data []byte, from string) ([]age.Identity, error) {
 	switch text := string(data); {
 	case strings.HasPrefix(text, "age-encryption.org/") || strings.HasPrefix(text, "-----BEGIN AGE"):
 		return nil, fault.New(fault.InvalidInput, "%s is not an age identity file: %w", from, ErrEncrypted).
-			Hint("decrypt it first: age -d")
+			Hint("decrypt it first: age -d -o IDENTITY FILE")
 	case strings.TrimSpace(text) == "":
 		reason = "it is empty"
 	case !strings.Contains(strings.ToUpper(text), "AGE-SECRET-KEY-") && strings.Contains(text, "age1"):

@@ -164,7 +164,7 @@ func TestWriteIdentityReplacesNothing(t *testing.T) {
 }
 
 // A call to a store that does not answer ends after its timeout, and at once when the command is interrupted.
-func TestBounded(t *testing.T) {
+func TestStoreCallsHaveALimit(t *testing.T) {
 	hang := func() (string, error) { select {} }
 	if _, err := bounded(t.Context(), time.Millisecond, hang); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
@@ -245,7 +245,7 @@ func TestParseRecipient(t *testing.T) {
 }
 
 // A recipient is proven only by an identity that decrypts what is encrypted to it.
-func TestProve(t *testing.T) {
+func TestProveRecipient(t *testing.T) {
 	mine, other := newIdentity(t), newIdentity(t)
 	if err := Prove(mine.Recipient(), []age.Identity{other, mine}); err != nil {
 		t.Error(err)

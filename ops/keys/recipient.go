@@ -87,7 +87,7 @@ func CheckPassphrase(passphrase string) error {
 	}
 	switch {
 	case !utf8.ValidString(passphrase) || strings.ContainsFunc(passphrase, unicode.IsControl):
-		return fault.New(fault.InvalidInput, "the passphrase has characters that cannot be typed").Hint("use letters, digits, blanks and signs")
+		return fault.New(fault.InvalidInput, "the passphrase has characters that cannot be typed").Hint("use letters, digits, spaces and punctuation")
 	case utf8.RuneCountInString(passphrase) < MinPassphrase:
 		return fault.New(fault.InvalidInput, "the passphrase is too short: it needs at least %d characters", MinPassphrase).
 			Hint("four random words are strong and can be remembered")

@@ -133,7 +133,7 @@ func TestJobs(t *testing.T) {
 
 // On writes the files and enables the timer, State reports each change, and Off removes all files. If a command fails,
 // nothing is left.
-func TestOnAndOff(t *testing.T) {
+func TestTimerOnAndOff(t *testing.T) {
 	for name, launchd := range map[string]bool{"systemd": false, "launchd": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

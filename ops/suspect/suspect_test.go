@@ -94,7 +94,7 @@ func TestFiles(t *testing.T) {
 }
 
 // Find names the servers that the previous backup did not have, and those that have changed since.
-func TestNews(t *testing.T) {
+func TestFindNamesNewServers(t *testing.T) {
 	const path = "home/agent/.mcp.json"
 	file := func(text string) Files { return Files{path: []byte(`{"mcpServers": {` + text + `}}`)} }
 	const (

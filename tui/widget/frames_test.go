@@ -17,7 +17,7 @@ func TestPaceFindsTheTicker(t *testing.T) {
 }
 
 // Frames are frequent while messages come, rare at rest, and frequent again with the first message.
-func TestFramesAreSeldomAtRest(t *testing.T) {
+func TestFramesAreRareAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ticker := time.NewTicker(time.Second / FramesPerSecond)
 		defer ticker.Stop()

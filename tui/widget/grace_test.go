@@ -6,7 +6,7 @@ import (
 )
 
 // A held key is ignored, but not for longer than quietLimit.
-func TestGraceHasAnEnd(t *testing.T) {
+func TestHeldKeyIsIgnoredForALimitedTime(t *testing.T) {
 	start := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	g := NewGrace(start)
 	at := start

@@ -14,6 +14,8 @@
 // Holes in a file are not sent; Entry.Segments lists the parts that have data.
 package tree
 
+import "fmt"
+
 // Version is the version of the format.
 const Version = 2
 
@@ -88,6 +90,11 @@ type Summary struct {
 	Entries  int   `json:"entries"`
 	Bytes    int64 `json:"bytes"`    // of data, including that of reused files
 	Problems int   `json:"problems"` // the tree is partial if there are any
+}
+
+// String returns the counts, for messages.
+func (s Summary) String() string {
+	return fmt.Sprintf("entries: %d, bytes: %d, problems: %d", s.Entries, s.Bytes, s.Problems)
 }
 
 // add counts a complete entry.
