@@ -111,9 +111,9 @@ func (s *state) keptText(e backup.Envelope) string {
 	case 0:
 		return "until you delete it"
 	case 1:
-		return fmt.Sprintf("until the next backup, which deletes it: backup.keep is %d", s.known.Keep)
+		return fmt.Sprintf("until the next one is made (backup.keep: %d)", s.known.Keep)
 	default:
-		return fmt.Sprintf("until %d more backups are made: backup.keep is %d", n, s.known.Keep)
+		return fmt.Sprintf("until %d more are made (backup.keep: %d)", n, s.known.Keep)
 	}
 }
 

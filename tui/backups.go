@@ -105,7 +105,7 @@ func (b *backups) view(p page, s *state, w, h int) []string {
 
 // The widths of the columns of the list. The state takes the rest.
 const (
-	markCells, ageCells, sizeCells, stateCells = 2, 9, 11, 24
+	markCells, ageCells, sizeCells, stateCells = 2, 9, 11, 22
 )
 
 // columns returns the widths of the columns of labels and of added bytes in a list of w cells; 0 for one that is left
@@ -226,7 +226,7 @@ func aboutBackup(p page, s *state, e backup.Envelope, w int) (out []string) {
 		fact("failed", e.Failed, p.Bad)
 	}
 	fact("made", e.Time.Local().Format(time.DateTime)+", of box "+e.Box+" ("+e.Arch+")", plain)
-	fact("holds", widget.Count(e.Entries, "file")+", "+widget.Size(e.Bytes)+"; it added "+widget.Size(e.Added)+" on this disk", plain)
+	fact("holds", widget.Count(e.Entries, "file")+", "+widget.Size(e.Bytes)+"; it added "+widget.Size(e.Added), plain)
 	if e.Partial() {
 		fact("partial", widget.Count(e.Problems, "file")+" could not be read", p.Warn)
 	}
@@ -234,7 +234,7 @@ func aboutBackup(p page, s *state, e backup.Envelope, w int) (out []string) {
 	if e.Failed == "" {
 		text := age.Format(p.now.Sub(e.Verified)) + " ago"
 		if e.OldestRead.Before(e.Verified.Add(-time.Minute)) {
-			text += "; its oldest data was last read " + age.Format(p.now.Sub(e.OldestRead)) + " ago"
+			text += "; its oldest data " + age.Format(p.now.Sub(e.OldestRead)) + " ago"
 		}
 		fact("verified", text, plain)
 	}

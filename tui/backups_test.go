@@ -86,9 +86,9 @@ func TestRetentionIsShown(t *testing.T) {
 		}
 	}
 	see("backup.keep is 2: the next backup deletes the one of 2026-06-14 10:00")
-	see("kept        until 2 more backups are made: backup.keep is 2")
+	see("kept        until 2 more are made (backup.keep: 2)")
 	press(m, "j")
-	see("kept        until the next backup, which deletes it")
+	see("kept        until the next one is made (backup.keep: 2)")
 	press(m, "j")
 	see("kept        until you delete it")
 	m.update(sized(120, 40))
