@@ -86,21 +86,13 @@ func (m *model) detached(msg detachMsg) tea.Cmd {
 
 // whyNotAttach returns why attach is refused now, and what to do about it; empty if it is not.
 func whyNotAttach(m *model) string {
-	switch st := m.status(); {
+	switch {
 	case m.attaching != nil:
 		return "it is under way"
 	case m.own != nil:
 		return m.own.verb.name + " is under way"
-	case !m.known.Exists:
-		return "there is no box"
-	case st.State == "stopped":
-		return "the box is stopped: s starts it"
-	case st.State == "starting":
-		return "the box is booting: wait a moment"
-	case st.State == "absent":
-		return "the VM of the box is gone: d shows what is left"
 	}
-	return ""
+	return m.whyOff()
 }
 
 // copy copies a text to the clipboard of the terminal, by OSC 52. It also shows the text, since not every terminal

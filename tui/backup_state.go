@@ -133,7 +133,7 @@ func (s *state) limitText(w int) string {
 	case 0:
 		text += "none of these"
 	case 1:
-		text += "the one of " + madeAt(out[0])
+		text += "the one of " + out[0].Time.Local().Format(time.DateTime)
 	default:
 		text += fmt.Sprintf("%d of these", len(out))
 	}

@@ -85,7 +85,7 @@ func TestRetentionIsShown(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, s)
 		}
 	}
-	see("backup.keep is 2: the next backup deletes the one of 2026-06-14 10:00")
+	see("backup.keep is 2: the next backup deletes the one of 2026-06-14 10:00:00")
 	see("kept        until 2 more are made (backup.keep: 2)")
 	press(m, "j")
 	see("kept        until the next one is made (backup.keep: 2)")

@@ -32,7 +32,7 @@ func TestBackupKeys(t *testing.T) {
 		{"no backup", withBackups(), "B", "main has no backup yet", ""},
 		{"no box, but backups", noBoxWith(someBackups()...), "B", "▸ 2h ", ""},
 		{"n makes a backup", withBackups(first), "B n", "main has a verified backup", "backup"},
-		{"n with a stopped box", func() *fake { f := withBackups(first); f.known.Status = off("stopped"); return f }(), "B n", "new: the box is not running", "!backup"},
+		{"n with a stopped box", func() *fake { f := withBackups(first); f.known.Status = off("stopped"); return f }(), "B n", "new: the box is stopped: s starts it", "!backup"},
 		{"v verifies the selected backup", withBackups(first, second), "B j v", "the backup of 2026-06-14 10:00 is good", "verify:" + second.ID},
 		{"v on a damaged backup", withBackups(first, damaged), "B j v", "verify: it is damaged", "!verify"},
 		{"v without a backup", withBackups(), "B v", "verify: there is no backup", "!verify"},

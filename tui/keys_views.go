@@ -148,8 +148,11 @@ func (m *model) copyLog() tea.Cmd {
 }
 
 func whyNoQuery(m *model) string {
-	if m.logs.query.Text == "" {
+	switch {
+	case m.logs.query.Text == "":
 		return "search first, with /"
+	case len(m.logs.drawn.matches) == 0:
+		return "no line matches"
 	}
 	return ""
 }

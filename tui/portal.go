@@ -49,8 +49,5 @@ func (m *model) opened(msg portalMsg) tea.Cmd {
 
 // whyNoPortal returns why there is no page to open; empty if there is one.
 func whyNoPortal(m *model) string {
-	if st := m.status().State; st != "running" && st != "degraded" {
-		return "the box is not running"
-	}
-	return ""
+	return m.whyOff()
 }

@@ -6,6 +6,18 @@ import (
 	"testing"
 )
 
+// Without a match n is refused, with the reason.
+func TestSearchWithoutAMatch(t *testing.T) {
+	m := logOf("hermes", manyLines(100))
+	screen(m)
+	press(m, "/", "q", "enter")
+	screen(m)
+	press(m, "n")
+	if s := screen(m); !strings.Contains(s, "next match: no line matches") {
+		t.Error(s)
+	}
+}
+
 // n also goes through the matches on the last screen of a log, although these lines cannot be scrolled to the top.
 func TestSearchOnTheLastScreen(t *testing.T) {
 	m := logOf("hermes", manyLines(100))

@@ -130,7 +130,7 @@ func (v verb) question(box, more string) *question {
 // verbBindings returns the bindings of the operations.
 func verbBindings() (all []binding) {
 	for _, v := range verbs() {
-		b := binding{id: v.id, label: v.name, effect: v.effect, words: v.words, why: whyNotNow(v.Needs), in: placesOf(v.Needs),
+		b := binding{id: v.id, label: v.name, effect: v.effect, words: v.words, why: whyNotNow(v), in: placesOf(v.Needs),
 			do: func(m *model) tea.Cmd { return m.askFirst(v) }}
 		if k, ok := verbKeys[v.id]; ok {
 			b.keys, b.rank = []string{k.key}, k.rank
@@ -166,15 +166,18 @@ func placesOf(need ops.Need) place {
 	return withBox
 }
 
-// whyNotNow returns a function that returns why the box does not meet a need; empty if it does.
-func whyNotNow(need ops.Need) func(*model) string {
-	switch need {
+// whyNotNow returns a function that returns why an operation is refused now; empty if it is not.
+func whyNotNow(v verb) func(*model) string {
+	switch v.Needs {
 	case ops.NeedsNoBox:
 		return whyNotCreate
 	case ops.NeedsStopped:
 		return whyNotStart
 	case ops.NeedsRunning:
-		return whyNotStop
+		if v.Name == "stop" || v.Name == "restart" {
+			return whyNotStop
+		}
+		return func(m *model) string { return or(m.busy(), m.whyOff()) }
 	}
 	return whyNotDestroy
 }
@@ -215,6 +218,21 @@ func whyNotStop(m *model) string {
 		return m.busy()
 	case m.status().State == "stopped" || m.status().State == "absent":
 		return "the box is not running"
+	}
+	return ""
+}
+
+// whyOff returns why the box cannot answer, and what to do about it; empty if it may.
+func (m *model) whyOff() string {
+	switch state := m.status().State; {
+	case !m.known.Exists:
+		return "there is no box"
+	case state == "stopped":
+		return "the box is stopped: s starts it"
+	case state == "starting":
+		return "the box is booting: wait a moment"
+	case state == "absent":
+		return "the VM of the box is gone: d shows what is left"
 	}
 	return ""
 }
