@@ -61,7 +61,11 @@ in the config says how many are kept.`,
 	cmd.Flags().BoolVar(&full, "full", false, "read every file again, and read the whole backup back")
 	cmd.Flags().BoolVar(&scheduled, "scheduled", false, "for timers: make a backup only if backup.every says that one is due; status shows the result")
 	cmd.MarkFlagsMutuallyExclusive("full", "scheduled")
-	cmd.AddCommand(a.backupSchedule(), a.backupList(), a.backupDrill(), a.backupShow(), a.backupVerify(), a.backupDelete(), a.backupExport(), a.backupImport(), a.backupGet())
+	cmd.AddCommand(a.backupSchedule(), a.backupList(), a.backupImport())
+	for _, of := range []*cobra.Command{a.backupDrill(), a.backupShow(), a.backupVerify(), a.backupDelete(), a.backupGet()} {
+		cmd.AddCommand(a.completesBackup(of, cobra.ShellCompDirectiveNoFileComp))
+	}
+	cmd.AddCommand(a.completesBackup(a.backupExport(), cobra.ShellCompDirectiveDefault))
 	return cmd
 }
 
@@ -91,6 +95,7 @@ func (a *app) backupList() *cobra.Command {
 		Use: "list", Args: cobra.NoArgs, Aliases: []string{"ls"},
 		Short: "list the backups of the box, newest first",
 		RunE: func(*cobra.Command, []string) error {
+			a.readsOnly = true
 			b, err := a.openBox()
 			if err != nil {
 				return err

@@ -147,14 +147,14 @@ func imported(p *printer, got *ops.BackupImported) {
 	}
 	if got.KeyMade != nil {
 		p.line("  it is encrypted to the new key of this box, which is in %s", got.KeyMade.Where)
-		oldKeys(p)
+		keyWarning(p, ops.OldKeys)
 	}
 }
 
-// oldKeys warns that what opened the backups of the old box does not open those here, which are encrypted to a new key.
-func oldKeys(p *printer) {
-	p.line("%s the key, the recipients and the passphrase of the old box do not open the backups here", p.yellow("!"))
-	p.line("  %s", p.dim("→ hermes-box key export FILE; hermes-box key add-recipient AGE_RECIPIENT; hermes-box key add-passphrase"))
+// keyWarning prints a warning about the key of the box.
+func keyWarning(p *printer, w ops.Advised) {
+	p.line("%s %s", p.yellow("!"), w.Warning)
+	p.line("  %s", p.dim("→ "+w.Repair))
 }
 
 func (a *app) backupGet() *cobra.Command {
@@ -167,6 +167,7 @@ PATH is as in the box, such as /workspace/notes.txt, or relative to /data. Every
 and times are kept, owners are not. Nothing is replaced: if a name exists in the directory, nothing is copied.`,
 		Example: "  hermes-box backup get 20261130T120000Z-first /workspace/notes --to /tmp",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a.readsOnly = true
 			b, err := a.openBox()
 			if err != nil {
 				return err

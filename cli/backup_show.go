@@ -20,6 +20,7 @@ func (a *app) backupShow() *cobra.Command {
 		Long: `List the files in a backup: type, mode, size, time and path. A path is relative to /data and quoted for the shell, so that
 it can be given to hermes-box backup get.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a.readsOnly = true
 			b, err := a.openBox()
 			if err != nil {
 				return err

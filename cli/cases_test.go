@@ -69,7 +69,9 @@ func TestEachOperationHasFaultCases(t *testing.T) {
 				continue
 			}
 			tests++
-			if !strings.Contains(sources.String(), "\nfunc "+test+"(") {
+			if test == "" {
+				t.Errorf("%s: a case is empty", name)
+			} else if !strings.Contains(sources.String(), "\nfunc "+test+"(") {
 				t.Errorf("%s: there is no test %s", name, test)
 			}
 		}

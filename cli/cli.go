@@ -166,7 +166,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.ascii, "ascii", false, "print nothing but ASCII (default where the locale has no UTF-8)")
 	flags.StringVar(&a.color, "color", "auto", "colour: auto, always or never")
 	root.AddGroup(&cobra.Group{ID: "box", Title: "The box:"}, &cobra.Group{ID: "work", Title: "Work in the box:"}, &cobra.Group{ID: "look", Title: "Inspect the box:"})
-	root.AddCommand(a.create(), a.start(), a.stop(), a.restart(), a.destroy(), a.backup(), a.restore(), a.key(),
+	root.AddCommand(a.create(), a.start(), a.stop(), a.restart(), a.destroy(), a.backup(), a.completesBackup(a.restore(), cobra.ShellCompDirectiveDefault), a.key(),
 		a.ssh(), a.exec(), a.open(), a.login(), a.setup(),
 		a.status(), a.logs(), a.doctor(),
 		a.version(), a.man())

@@ -75,7 +75,7 @@ func TestStartAfterAKilledCreateSaysWhatItRemoved(t *testing.T) {
 	out, stderr, err := m.run("start", "--json")
 	a := decode[any](t, out)
 	removed, _ := a.Error.Details["removed"].(map[string]any)
-	if err == nil || a.Error.Code != "not_found" || a.Error.Recovery != "to create it: hermes-box create" ||
+	if err == nil || a.Error.Code != "not_found" || !strings.HasPrefix(a.Error.Recovery, "to create it: hermes-box create; to restore it ") ||
 		removed["instance"] != "main" || removed["disk"] != "main-data" {
 		t.Errorf("start: %v %s", err, out)
 	}

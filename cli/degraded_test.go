@@ -86,7 +86,7 @@ func TestComponentsOfABoxThatDoesNotAnswer(t *testing.T) {
 	if _, stderr, err := m.run("stop"); err == nil || strings.Contains(stderr, "undo") || !strings.Contains(stderr, "hermes-box stop --force") {
 		t.Errorf("stop: %v %s", err, stderr)
 	}
-	if st.Repair != "hermes-box stop --force; then hermes-box start" {
+	if st.Repair != "hermes-box stop --force; hermes-box start" {
 		t.Errorf("the repair is %q", st.Repair)
 	}
 	if _, stderr, err := m.run("exec", "--", "true"); err == nil || !strings.Contains(stderr, st.Repair) || strings.Contains(stderr, "restart") {

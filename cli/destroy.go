@@ -27,7 +27,8 @@ func (a *app) destroy() *cobra.Command {
 		Long: o.Long + `
 
 With --backups, destroy asks for the name of the box. Without --force it also asks if the box does not run, since what has
-changed after the newest backup of such a box is lost. In scripts, --confirm NAME gives the name.`,
+changed after the newest backup of such a box is lost. With --force it asks only at a terminal. In scripts, --confirm NAME
+gives the name.`,
 		Example: "  hermes-box destroy\n  hermes-box destroy --backups --confirm main",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := a.openBox()
@@ -36,6 +37,12 @@ changed after the newest backup of such a box is lost. In scripts, --confirm NAM
 			}
 			if confirm != "" {
 				if err := confirmed(b, confirm); err != nil {
+					return err
+				}
+				how.Confirmed = true
+			}
+			if how.Force && !how.Backups && !how.Confirmed && b.Record != nil && b.Record.Ready && isTerminal(a.stdin) && !a.json {
+				if err := a.askName(cmd.Context(), b, fmt.Errorf("box %q and all its data are removed, without a new backup", b.Name())); err != nil {
 					return err
 				}
 				how.Confirmed = true

@@ -68,6 +68,13 @@ func TestDestroyAsksForTheName(t *testing.T) {
 		wantExit(t, tm, c.status)
 		m.wantSound("a destroy that was answered with " + c.name)
 	}
+	forced := ttytest.Start(t, m.cmd("", "destroy", "--force", "--quiet"), 160, 24)
+	forced.Hears("are removed, without a new backup")
+	forced.Hears("Type the name of the box to destroy it: ")
+	forced.Type("mian" + enter)
+	forced.Shows("nothing is changed")
+	wantExit(t, forced, exitUsage)
+	m.wantSound("a destroy --force that was answered with another name")
 	m.must("stop", "--quiet")
 	tm := ttytest.Start(t, m.cmd("", "destroy", "--quiet"), 160, 24)
 	tm.Hears("made ")

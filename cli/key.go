@@ -10,6 +10,7 @@ import (
 
 	"hermes-box/ops"
 	"hermes-box/ops/backup"
+	"hermes-box/ops/fault"
 )
 
 func (a *app) key() *cobra.Command {
@@ -32,7 +33,8 @@ func (a *app) keyStatus() *cobra.Command {
 		Use: "status", Args: cobra.NoArgs,
 		Short: "show where the key is, who can open the backups, and what is missing",
 		Long: `Show where the identity of the box is, who can open the backups, and what to do so that the backups can still be opened
-if this machine is lost. No secret is shown. A locked keyring asks for its password.`,
+if this machine is lost. No secret is shown. A locked keyring asks for its password. The exit status is 1 if the key cannot be read,
+or opens no backup here.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := a.openBox()
 			if err != nil {
@@ -44,17 +46,20 @@ if this machine is lost. No secret is shown. A locked keyring asks for its passw
 			if err != nil {
 				return err
 			}
-			return a.result("key status", status, func(p *printer) { keyStatusText(p, status) })
+			if status.Problem == "" || !a.json {
+				err = a.result("key status", status, func(p *printer) { keyStatusText(p, status) })
+			}
+			if err == nil && status.Problem != "" {
+				err = fault.New(fault.HealthFailed, "the key of box %q is of no use here: %s", b.Name(), status.Problem).
+					Hint("%s", status.Repair).Detail("key", status)
+			}
+			return err
 		},
 	}
 }
 
 func keyStatusText(p *printer, s *ops.KeyStatus) {
 	p.line("%-12s %s", "key:", s.Where)
-	if !s.Readable {
-		p.line("%s %s", p.red("✗"), s.Problem)
-		p.line("  %s", p.dim("→ "+s.Repair))
-	}
 	p.line("%-12s %s", "recipient:", s.Recipient)
 	p.line("%-12s %s", "made:", day(s.Created))
 	exported, passphrase := "never", "none"

@@ -50,7 +50,7 @@ must open the newest backup of the box. An identity that works is never replaced
 			})
 		},
 	}
-	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the identity is kept: file, keychain (macOS) or secret-service (Linux); by default the keyring, else a file")
+	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the key is kept: file, keychain or secret-service; default: the keyring, else a file")
 	return cmd
 }
 

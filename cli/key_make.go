@@ -63,11 +63,5 @@ func keyMade(p *printer, b *ops.Box, made *ops.KeyMade) {
 		p.line("  it opens all backups of the box; a copy of the lost key would still open them")
 		p.line("  %s", p.dim("→ to end that: hermes-box key remove-recipient "+made.Earlier))
 	}
-	newKey(p)
-}
-
-// newKey warns that nobody has a copy of the new key.
-func newKey(p *printer) {
-	p.line("%s the key of this box is new, and has no copy yet", p.yellow("!"))
-	p.line("  %s", p.dim("→ hermes-box key export FILE"))
+	keyWarning(p, ops.NewKey)
 }

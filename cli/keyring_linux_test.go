@@ -85,7 +85,7 @@ func TestKeyInAKeyring(t *testing.T) {
 		t.Errorf("key make: %s", out)
 	}
 	keyringtest.Wipe(t, env)
-	if out, err := run("", "key", "status"); err != nil || !strings.Contains(out, "key import FILE") {
+	if out, err := run("", "key", "status"); err == nil || !strings.Contains(out, "key import FILE") {
 		t.Errorf("key status after the keyring was wiped: %v %s", err, out)
 	}
 	if out := must("key", "import", "out", "--key-store", "secret-service"); !strings.Contains(out, "is in the keyring of this desktop") {

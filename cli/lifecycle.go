@@ -65,7 +65,7 @@ func (a *app) create() *cobra.Command {
 		}
 	})
 	cmd.Example = "  hermes-box create\n  hermes-box create --mirror /media/artifacts"
-	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the key of the backups is kept: file, keychain (macOS) or secret-service (Linux); by default the keyring, else a file")
+	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the key is kept: file, keychain or secret-service; default: the keyring, else a file")
 	cmd.Flags().StringArrayVar(&a.mirrors, "mirror", nil, "directory or base URL to ask first for artifacts, by digest")
 	return cmd
 }

@@ -104,7 +104,11 @@ func (p *progress) event(e ops.Event) {
 		p.print(fmt.Sprintf("%s %s %s", p.style.green("✓"), e.Title, p.style.dim(seconds(e.Seconds))))
 	case ops.Failed:
 		delete(p.running, e.Step)
-		p.print(fmt.Sprintf("%s %s %s", p.style.red("✗"), e.Title, p.style.dim(seconds(e.Seconds))))
+		mark := p.style.red("✗")
+		if e.Interrupted {
+			mark = p.style.yellow("!") + " ended:"
+		}
+		p.print(fmt.Sprintf("%s %s %s", mark, e.Title, p.style.dim(seconds(e.Seconds))))
 	case ops.Undoing:
 		p.running[e.Step] = &running{title: "undo: " + e.Title, begun: time.Now()}
 	case ops.Undone:

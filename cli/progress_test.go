@@ -22,12 +22,13 @@ func TestProgressWithoutTerminal(t *testing.T) {
 		{Kind: ops.Warning, Step: "boot", Line: "emulated"},
 		{Kind: ops.Done, Step: "fetch", Title: "fetch the software", Seconds: 1.5},
 		{Kind: ops.Failed, Step: "boot", Title: "boot the VM", Seconds: 75, Error: "no"},
+		{Kind: ops.Failed, Step: "upload", Title: "upload the software", Error: "context canceled", Interrupted: true},
 		{Kind: ops.Undone, Step: "boot", Title: "boot the VM"},
 	} {
 		p.event(e)
 	}
 	p.close()
-	want := "! emulated\n✓ fetch the software 1.5s\n✗ boot the VM 1m15s\n↩ undone: boot the VM\n"
+	want := "! emulated\n✓ fetch the software 1.5s\n✗ boot the VM 1m15s\n! ended: upload the software 0.0s\n↩ undone: boot the VM\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}

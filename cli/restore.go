@@ -24,7 +24,7 @@ func (a *app) restore() *cobra.Command {
 		Short: o.Effect,
 		Long: o.Long + `
 
-BACKUP is a backup that hermes-box backup list shows (its id, the beginning of one, or latest), or a file that hermes-box backup export wrote; the backup in
+BACKUP is a backup that hermes-box backup list shows (its id, the beginning of one, its label, or latest), or a file that hermes-box backup export wrote; the backup in
 it is added to those of the box. The backups of a box that was destroyed stay, with the key that opens them. On a machine
 that does not have the key, --identity names a file that hermes-box key export wrote. --passphrase asks for the passphrase of
 hermes-box key add-passphrase, which opens the listed backups but no exported file. If an exported file has a passphrase of its
@@ -69,7 +69,7 @@ can sign the other out.`,
 	cmd.Flags().BoolVar(&stdin, "stdin", false, "read the passphrase from stdin, to the end of the line")
 	cmd.MarkFlagsMutuallyExclusive("passphrase", "identity")
 	cmd.Flags().StringVar(&from.Lock, "lock", "", "install the software of this lock instead of the one in the backup")
-	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the key of the backups is kept: file, keychain (macOS) or secret-service (Linux); by default the keyring, else a file")
+	cmd.Flags().StringVar(&a.keyStore, "key-store", "", "where the key is kept: file, keychain or secret-service; default: the keyring, else a file")
 	cmd.Flags().StringArrayVar(&a.mirrors, "mirror", nil, "directory or base URL to ask first for artifacts, by digest")
 	return cmd
 }
@@ -90,11 +90,8 @@ func restored(p *printer, b *ops.Box, done *ops.Restored) {
 	if done.Key != nil {
 		p.line("%-12s %s; to keep a copy elsewhere, in case this machine is lost: hermes-box key export FILE", "key:", done.Key.Where)
 	}
-	switch {
-	case done.NewKey && done.File != "":
-		oldKeys(p)
-	case done.NewKey:
-		newKey(p)
+	if w := done.KeyWarning(); w != nil {
+		keyWarning(p, *w)
 	}
 	if done.LockFile != "" {
 		p.line("%-12s %s is written, from the backup", "lock:", done.LockFile)

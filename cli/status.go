@@ -61,7 +61,14 @@ func statusText(p *printer, st *ops.Status, now time.Time) {
 		p.line("%s", p.dim("as last seen "+ago(*st.Seen, now)+":"))
 	}
 	if st.State == "absent" && st.Underway == nil {
-		p.line("to create it: hermes-box create")
+		needs, not := "", ""
+		if st.LockError != "" {
+			needs, not = ", which needs the lock", ", which needs no lock"
+		}
+		p.line("to create it%s: hermes-box create", needs)
+		if st.Kept == nil {
+			p.line("to restore it from an exported backup%s: hermes-box restore FILE --identity KEYFILE", not)
+		}
 	}
 	if k := st.Kept; k != nil {
 		p.line("its newest backup was made %s", ago(k.Time, now))

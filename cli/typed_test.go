@@ -215,8 +215,18 @@ func TestHintsHaveNoProseAfterCommands(t *testing.T) {
 			t.Errorf("%q passes", hint)
 		}
 	}
+	// "then" between commands is no command of a shell, unless it begins the purpose of one: "then: hermes-box doctor".
+	then := regexp.MustCompile(`[;,] then (?:hermes-box |run the same|see )`)
+	for _, hint := range []string{"hermes-box stop --force; then hermes-box start", "wait a minute, then hermes-box doctor", "mv %s %s; then run the same command again"} {
+		if !then.MatchString(hint) {
+			t.Errorf("%q passes", hint)
+		}
+	}
 	seen := 0
 	eachString(t, func(where, text string) {
+		if then.MatchString(text) {
+			t.Errorf("%s: %q cannot be pasted: leave out \"then\"", where, text)
+		}
 		if !hintCommand.MatchString(text) {
 			return
 		}

@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,7 +34,9 @@ func strict(root *cobra.Command) {
 		if cmd.Args != nil {
 			cmd.Args = inWords(cmd.Args)
 		}
+		cmd.Long = reflowed(cmd.Long)
 		for _, sub := range cmd.Commands() { // before cobra adds those of completion
+			sub.Long = reflowed(sub.Long)
 			if sub.Args = inWords(sub.Args); cmd.Args == nil {
 				cmd.Args = noSuchVerb
 			}
@@ -45,7 +49,6 @@ func strict(root *cobra.Command) {
 		switch cmd.Name() {
 		case "help":
 			cmd.Short = "explain a verb"
-			cmd.PersistentPreRun = nil // a hook here would replace that of root
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
 				topic, rest, err := root.Find(args)
 				if err == nil {
@@ -125,8 +128,34 @@ func inWords(check cobra.PositionalArgs) cobra.PositionalArgs {
 				return fault.New(fault.InvalidInput, "%s does not take %q", verb(cmd), args[n]).Hint("%s --help", cmd.CommandPath())
 			}
 		}
-		return fault.New(fault.InvalidInput, "%s: an argument is missing", verb(cmd)).Hint("%s", cmd.UseLine())
+		return fault.New(fault.InvalidInput, "%s: an argument is missing", verb(cmd)).Hint("%s", argumentsOf(cmd))
 	}
+}
+
+// optional matches an argument or a flag in brackets, and the dots of an argument that can be repeated.
+var optional = regexp.MustCompile(` \[[^]]*\](\.\.\.)?|\.\.\.`)
+
+// argumentsOf returns a command with the arguments that it needs, so that it can be pasted and filled in.
+func argumentsOf(cmd *cobra.Command) string { return optional.ReplaceAllString(cmd.UseLine(), "") }
+
+// helpWidth is the longest line in the text of a help.
+const helpWidth = 120
+
+// reflowed breaks the lines of each paragraph anew. Paragraphs are separated by empty lines.
+func reflowed(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, paragraph := range paragraphs {
+		var lines []string
+		for _, word := range strings.Fields(paragraph) {
+			if last := len(lines) - 1; last >= 0 && utf8.RuneCountInString(lines[last]+" "+word) <= helpWidth {
+				lines[last] += " " + word
+			} else {
+				lines = append(lines, word)
+			}
+		}
+		paragraphs[i] = strings.Join(lines, "\n")
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // verb returns what follows the name of the program in a command: "key export".

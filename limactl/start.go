@@ -73,7 +73,7 @@ func (c *Client) Start(ctx context.Context, name string, timeout time.Duration, 
 		return nil
 	case Degraded:
 		if in.PID != 0 || readFacts(in.Dir, in.VMType).driver.ours {
-			return &Error{Message: fmt.Sprintf("instance %s is degraded: %s", name, in.Cause), Do: "hermes-box stop; then hermes-box start"}
+			return &Error{Message: fmt.Sprintf("instance %s is degraded: %s", name, in.Cause), Do: "hermes-box stop; hermes-box start"}
 		}
 		return &Error{Message: fmt.Sprintf("instance %s cannot be started: %s", name, in.Cause)}
 	}

@@ -113,6 +113,11 @@ func openExported(path string) (*os.File, int64, error) {
 	if err == nil {
 		f, err = os.Open(path)
 	}
+	if err == nil && keys.HoldsKey(f) {
+		f.Close()
+		return nil, 0, fault.New(fault.InvalidInput, "%s is a file with a key, not an exported backup", path).
+			Hint("to restore an exported backup with this key: hermes-box restore FILE --identity %s", shellescape.Quote(path))
+	}
 	if err != nil {
 		return nil, 0, fault.New(fault.InvalidInput, "open the exported backup: %w", err).Hint("ls -l %s", shellescape.Quote(path))
 	}

@@ -55,7 +55,7 @@ func (b *Box) made() bool { return b.Record != nil && b.Record.Ready }
 const Latest = "latest"
 
 // backupNamed returns the id of the listed backup that the user means: by its id, by a beginning of the id that no
-// other backup has, or by Latest.
+// other backup has, by a label that no other backup has, or by Latest.
 func (b *Box) backupNamed(given string) (string, error) {
 	list, err := b.Backups()
 	if err != nil {
@@ -73,6 +73,17 @@ func (b *Box) backupNamed(given string) (string, error) {
 			found = append(found, e.ID)
 		}
 	}
+	if len(found) == 0 {
+		for _, e := range list {
+			if _, label, err := backup.ParseID(e.ID); err == nil && given != "" && label == given {
+				found = append(found, e.ID)
+			}
+		}
+		if len(found) > 1 {
+			return "", fault.New(fault.InvalidInput, "more than one backup has the label %q: %s", given, strings.Join(found, ", ")).
+				Hint("give an id")
+		}
+	}
 	switch len(found) {
 	case 0:
 		return "", fault.New(fault.NotFound, "there is no backup %q", given).Hint("hermes-box backup list")
@@ -87,7 +98,7 @@ func (b *Box) newest(list []backup.Envelope) (string, error) {
 	if len(list) == 0 {
 		none := fault.New(fault.NotFound, "box %q has no backup", b.Name())
 		if !b.made() {
-			return "", none.Hint("to create the box: hermes-box create; to bring back an exported backup: hermes-box backup import FILE")
+			return "", none.Hint("to create the box: hermes-box create; %s", restoreFileHint)
 		}
 		return "", none.Hint("hermes-box backup")
 	}

@@ -26,7 +26,7 @@ func TestBackupNamed(t *testing.T) {
 	if err := os.MkdirAll(b.Pool(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"20260401T120000Z-", "20260401T120000Z-first", "20260402T120000Z", "20260402T120001Z"} {
+	for _, id := range []string{"20260401T120000Z-", "20260401T120000Z-first", "20260402T120000Z", "20260402T120001Z", "20260401T110000Z-again", "20260401T110001Z-again"} {
 		if err := os.WriteFile(filepath.Join(b.Pool(), id+".json"), nil, 0o600); err != nil { // a damaged backup has a name too
 			t.Fatal(err)
 		}
@@ -37,6 +37,7 @@ func TestBackupNamed(t *testing.T) {
 		"20260401T120000Z-first": "20260401T120000Z-first",
 		"20260402T120000Z":       "20260402T120000Z",
 		"20260402T120001":        "20260402T120001Z",
+		"first":                  "20260401T120000Z-first",
 		"latest":                 "20260402T120001Z",
 	} {
 		if id, err := b.backupNamed(given); err != nil || id != want {
@@ -46,7 +47,8 @@ func TestBackupNamed(t *testing.T) {
 	for given, want := range map[string]string{
 		"":                 `there is no backup ""`,
 		"20270":            `there is no backup "20270"`,
-		"first":            `there is no backup "first"`,
+		"other":            `there is no backup "other"`,
+		"again":            `more than one backup has the label "again": 20260401T110001Z-again, 20260401T110000Z-again`,
 		"20260401T120000Z": `"20260401T120000Z" is the beginning of more than one backup: 20260401T120000Z-first, 20260401T120000Z-`,
 		"20260402":         `"20260402" is the beginning of more than one backup: 20260402T120001Z, 20260402T120000Z`,
 	} {

@@ -111,7 +111,7 @@ func (b *Box) lastBackupSteps(result *Destroyed) []Step {
 			return nil // the whole backup was read back just now
 		}
 		if err := b.readWhole(ctx, &made.Envelope, p); err != nil {
-			return fault.New(fault.CodeOf(err), "%w", err).Hint("hermes-box backup --full; then hermes-box destroy")
+			return fault.New(fault.CodeOf(err), "%w", err).Hint("hermes-box backup --full; hermes-box destroy")
 		}
 		return nil
 	}}

@@ -43,7 +43,9 @@ type Event struct {
 	State     string     `json:"state,omitempty"`
 	Line      string     `json:"line,omitempty"`
 	Error     string     `json:"error,omitempty"`
-	Seconds   float64    `json:"seconds,omitempty"` // how long the step or the plan took, when it ends
+	// Interrupted says that a failed step was ended by the user, or since another step had failed.
+	Interrupted bool    `json:"interrupted,omitempty"`
+	Seconds     float64 `json:"seconds,omitempty"` // how long the step or the plan took, when it ends
 }
 
 // StepInfo is a step as the plan announces it.

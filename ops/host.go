@@ -114,9 +114,15 @@ func LockPath(cfg *config.Config) string { return filepath.Join(cfg.Dir, "hermes
 // Name returns the name of the box.
 func (b *Box) Name() string { return b.Config.Name }
 
+// restoreFileHint is the command for a machine that has no backups of the box yet. It needs no lock.
+const restoreFileHint = "to restore it from an exported backup: hermes-box restore FILE --identity KEYFILE"
+
 // exists returns an error if there is no box, or if its create was never finished.
 func (b *Box) exists() error {
 	hint := "to create it: hermes-box create"
+	if b.Record == nil {
+		hint += "; " + restoreFileHint
+	}
 	if b.Record == nil {
 		if kept, _ := b.kept(); kept != nil {
 			hint += "; to restore it from its newest backup: hermes-box restore " + kept.ID

@@ -54,7 +54,7 @@ func (in *insideChecks) checkVM(ctx context.Context) Check {
 	case vm.State == limactl.Stopped:
 		return warn("stopped", "hermes-box start")
 	case vm.State == limactl.Starting:
-		return warn("starting: "+vm.Cause, "wait a minute, then hermes-box doctor")
+		return warn("starting: "+vm.Cause, "wait a minute; to check again: hermes-box doctor")
 	}
 	return fail(string(vm.State)+": "+vm.Cause, restartHint)
 }
@@ -130,7 +130,7 @@ func (in *insideChecks) checkComponents(context.Context) Check {
 		}
 	}
 	if len(starting) > 0 {
-		return warn(strings.Join(starting, "; "), "wait a minute, then hermes-box doctor")
+		return warn(strings.Join(starting, "; "), "wait a minute; to check again: hermes-box doctor")
 	}
 	return pass(spell.Count(len(in.status.Components), "component") + " up")
 }

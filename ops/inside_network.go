@@ -65,7 +65,7 @@ func (in *insideChecks) checkForward(ctx context.Context, service string) Check 
 	case err == nil:
 		return pass(fmt.Sprintf("port %d answers", port.Port))
 	case port.State == PortNotListening && in.state(service) == protocol.Starting:
-		return warn(fmt.Sprintf("port %d does not answer yet: %s is starting", port.Port, service), "wait a minute, then hermes-box doctor")
+		return warn(fmt.Sprintf("port %d does not answer yet: %s is starting", port.Port, service), "wait a minute; to check again: hermes-box doctor")
 	case port.State == PortUnknown:
 		return unknown(err, fault.HintOf(err))
 	}

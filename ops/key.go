@@ -40,7 +40,7 @@ func (b *Box) noKey(err error) error {
 		return fault.New(fault.NotFound, "%w of box %q on record, but there are backups in %s", err, b.Name(), b.Pool()).
 			Hint("to look for it on this machine: hermes-box key make; %s", first(b.waysToOpen()))
 	case b.Record == nil:
-		return fault.New(fault.NotFound, "%w of box %q", err, b.Name()).Hint("to make the box and its key: hermes-box create")
+		return fault.New(fault.NotFound, "%w of box %q", err, b.Name()).Hint("to make the box and its key: hermes-box create; %s", restoreFileHint)
 	}
 	return fault.New(fault.NotFound, "%w of box %q: an earlier version made it without one", err, b.Name()).Hint("hermes-box key make")
 }

@@ -133,7 +133,7 @@ func (b *Box) openingIdentity(ctx context.Context, given []*age.X25519Identity, 
 	if !b.hasPool() {
 		err := fault.New(fault.NotFound, "box %q has no record of a key and no backups: nothing shows which identity is its own", b.Name())
 		if b.Record == nil {
-			return nil, nil, err.Hint("to make the box and its key: hermes-box create")
+			return nil, nil, err.Hint("to make the box and its key: hermes-box create; %s", restoreFileHint)
 		}
 		return nil, nil, err.Hint("hermes-box key make")
 	}

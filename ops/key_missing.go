@@ -25,6 +25,24 @@ func (b *Box) keyProblem(ctx context.Context, r *keys.Record, err error, keyring
 	return err
 }
 
+// OldKeys warns that what opened the backups of the old box does not open those here, which are for a new key.
+var OldKeys = Advised{"the key, the recipients and the passphrase of the old box do not open the backups here",
+	"hermes-box key export FILE; hermes-box key add-recipient AGE_RECIPIENT; hermes-box key add-passphrase"}
+
+// NewKey warns that nobody has a copy of a new key.
+var NewKey = Advised{"the key of this box is new, and has no copy yet", "hermes-box key export FILE"}
+
+// KeyWarning returns the warning about a new key of the restored box; nil if it has none.
+func (r *Restored) KeyWarning() *Advised {
+	switch {
+	case r.NewKey && r.File != "":
+		return &OldKeys
+	case r.NewKey:
+		return &NewKey
+	}
+	return nil
+}
+
 // advised returns the warning for an error, with its hint.
 func advised(err error) *Advised { return &Advised{err.Error(), fault.HintOf(err)} }
 

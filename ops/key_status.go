@@ -16,7 +16,8 @@ import (
 type KeyStatus struct {
 	KeyPlace
 	Created time.Time `json:"created"`
-	// Readable reports whether the identity was read from its store; else Problem says why not, and Repair what to do.
+	// Readable reports whether the identity was read from its store. Problem says why not, or why it opens no backup
+	// here, and Repair what to do.
 	Readable bool   `json:"readable"`
 	Problem  string `json:"problem,omitempty"`
 	Repair   string `json:"repair,omitempty"`
@@ -77,7 +78,10 @@ func (b *Box) KeyStatus(ctx context.Context, silently bool) (*KeyStatus, error) 
 	case err != nil:
 		s.warn("the list of recipients cannot be read: "+err.Error(), "to write it again: hermes-box key add-recipient AGE_RECIPIENT")
 	case !own:
-		s.warn("the key of this box does not open the backups in "+b.Pool(), fault.HintOf(b.otherKey(backup.ErrOtherRecipients)))
+		if s.Readable {
+			s.Problem = "the key of this box does not open the backups in " + b.Pool()
+			s.Repair = fault.HintOf(b.otherKey(backup.ErrOtherRecipients))
+		}
 	}
 	s.advise()
 	return s, nil
@@ -121,7 +125,7 @@ func (b *Box) checkKey(ctx context.Context) Check {
 		return warn(err.Error(), fault.HintOf(err))
 	case err != nil:
 		return failed(err)
-	case !s.Readable:
+	case s.Problem != "":
 		return fail(s.Problem, s.Repair)
 	case len(s.Warnings) > 0:
 		return warn(s.Where+"; "+s.Warnings[0].Warning, s.Warnings[0].Repair)

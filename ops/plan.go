@@ -123,7 +123,7 @@ func (p Plan) runStep(ctx context.Context, s *stream, st Step) error {
 	err := guarded(func() error { return st.Do(ctx, &Progress{stream: s, step: st}) })
 	e := Event{Kind: Done, Step: st.ID, Title: st.Title, Seconds: time.Since(begun).Seconds()}
 	if err != nil {
-		e.Kind, e.Error = Failed, err.Error()
+		e.Kind, e.Error, e.Interrupted = Failed, err.Error(), ctx.Err() != nil
 	}
 	s.emit(e)
 	if err == nil && p.AfterStep != nil {

@@ -210,3 +210,21 @@ func TestStepThatStaysIsNotUndone(t *testing.T) {
 		t.Errorf("%q, want %q", kinds, want)
 	}
 }
+
+// A step that ends because another one has failed is interrupted: only the other one counts as failed.
+func TestOnlyTheFirstFailureIsNotInterrupted(t *testing.T) {
+	begun := make(chan struct{})
+	plan := Plan{Operation: "restore", Steps: []Step{
+		{ID: "boot", Do: func(ctx context.Context, _ *Progress) error { close(begun); <-ctx.Done(); return ctx.Err() }},
+		{ID: "fetch", After: []string{}, Do: func(context.Context, *Progress) error { <-begun; return errors.New("no network") }},
+	}}
+	interrupted := map[string]bool{}
+	err := plan.Run(t.Context(), func(e Event) {
+		if e.Kind == Failed {
+			interrupted[e.Step] = e.Interrupted
+		}
+	})
+	if err == nil || len(interrupted) != 2 || interrupted["fetch"] || !interrupted["boot"] {
+		t.Errorf("%v, interrupted: %v", err, interrupted)
+	}
+}

@@ -58,7 +58,12 @@ func (c *creation) preflight(ctx context.Context, p *Progress) error {
 
 func (b *Box) checkLock(context.Context) Check {
 	if b.LockErr != nil {
-		return failed(b.LockErr)
+		check := failed(b.LockErr)
+		if b.Record == nil {
+			check.Evidence += "; a box can be created only with a lock, and restored without one"
+			check.Repair += "; " + restoreFileHint
+		}
+		return check
 	}
 	return pass(b.Lock.Digest())
 }

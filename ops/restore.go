@@ -90,7 +90,7 @@ func (b *Box) Restore(ctx context.Context, from RestoreFrom, sink Sink) (*Restor
 	r := &restoration{from: from}
 	r.result = &Restored{Lost: []protocol.LostPart{}, Drift: []Drifted{}, Suspects: []suspect.Entry{}}
 	r.creation = creation{Box: &box, result: &r.result.Created, again: "then run the same command again",
-		exists: "to back it up and remove it: hermes-box destroy; then run the same command again"}
+		exists: "to back it up and remove it: hermes-box destroy"}
 	defer func() {
 		if r.bundle != nil {
 			r.bundle.Close()

@@ -122,7 +122,7 @@ func (r *restoration) unpack(ctx context.Context, p *Progress) error {
 	}
 	if full := (*protocol.Error)(nil); errors.As(err, &full) && full.Code == protocol.DataFull {
 		return fault.New(fault.PreflightFailed, "the files of the backup %s do not fit on a data disk of %s: %w", r.bundle.ID, size(r.Config.VM.DataDisk), err).
-			Hint("set a larger vm.data_disk in %s; then run the same command again", r.Config.Path)
+			Hint("set a larger vm.data_disk in %s", r.Config.Path)
 	}
 	if err != nil {
 		return err

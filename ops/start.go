@@ -20,7 +20,7 @@ type Run struct {
 
 const (
 	// forceHint is the hint for a box that cannot be asked: a stop without --force, and so a restart, needs its answer.
-	forceHint = "hermes-box stop --force; then hermes-box start"
+	forceHint = "hermes-box stop --force; hermes-box start"
 	// restartHint is the hint for a box that may answer.
 	restartHint = "hermes-box restart; if it does not answer: " + forceHint
 )

@@ -74,12 +74,15 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 			st.Cause = "its backups are not known: " + err.Error()
 		}
 	}
-	if !b.made() {
+	if !b.made() && !b.hasPool() {
 		return st, nil
 	}
 	key, err := keys.Read(b.Home, b.Name())
 	if err := b.keyProblem(ctx, key, err, false); err != nil {
 		st.Key = advised(err)
+	}
+	if !b.made() {
+		return st, nil
 	}
 	begun := time.Now()
 	ports := b.askPorts(ctx)

@@ -114,11 +114,8 @@ func resultLines(p page, result any, w int) (out []string) {
 			warn("not copied, since it is a socket, a pipe or a device: %s", path)
 		}
 	case *ops.Restored:
-		switch {
-		case r.NewKey && r.File != "":
-			warn("the key, the recipients and the passphrase of the old box do not open the backups here → hermes-box key export FILE")
-		case r.NewKey:
-			warn("the key of this box is new, and has no copy yet → hermes-box key export FILE")
+		if w := r.KeyWarning(); w != nil {
+			warn("%s → %s", w.Warning, w.Repair)
 		}
 		say("%s, %s, all compared with the backup, which is %s old", widget.Count(r.Entries, "file"), widget.Size(r.Bytes), age.Format(p.now.Sub(r.Time)))
 		if r.LockFile != "" {

@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
 
@@ -39,7 +40,17 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
-	if len(seen) < 21 {
-		t.Errorf("only %d faults are listed", len(seen))
+	source, err := os.ReadFile("fault.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^\t\w+ +Fault = "(.+)"`).FindAllStringSubmatch(string(source), -1)
+	for _, d := range declared {
+		if !seen[Fault(d[1])] {
+			t.Errorf("%s is not listed", d[1])
+		}
+	}
+	if len(declared) != len(seen) {
+		t.Errorf("%d faults are declared, %d are listed", len(declared), len(seen))
 	}
 }

@@ -3,6 +3,7 @@
 package runas
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -33,6 +34,9 @@ func (e *Error) Recovery() string { return e.hint }
 // Code returns the product's error code.
 func (e *Error) Code() string { return "preflight_failed" }
 
+// ErrRoot means that there is no other user than root to run as. What needs no limactl works even so.
+var ErrRoot = errors.New("root owns the home")
+
 // identity is a user to run as.
 type identity struct {
 	uid, gid int
@@ -51,6 +55,7 @@ func mustChange(goos string, euid, owner int, home string) (change bool, err err
 		return true, nil
 	}
 	return false, &Error{
+		err:     ErrRoot,
 		message: fmt.Sprintf("limactl refuses to run as root, and %s belongs to root", home),
 		hint:    rootHint(isUser(ServiceUser)),
 	}

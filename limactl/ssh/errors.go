@@ -69,7 +69,7 @@ func (e *TransportError) Recovery() string {
 	if e.Started {
 		return "hermes-box status"
 	}
-	return "hermes-box status; if it stays so: hermes-box stop --force; then hermes-box start" // not hermes-box restart: it works only while the box answers
+	return "hermes-box status; if it stays so: hermes-box stop --force; hermes-box start" // not hermes-box restart: it works only while the box answers
 }
 
 // lastLine returns the last line that is not blank.

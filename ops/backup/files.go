@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"hermes-box/guest/protocol/tree"
-	"hermes-box/ops/fault"
 )
 
 // Copy writes the data of a file to w: without its holes, if the file has any. It returns an error if the digest of the
@@ -78,7 +77,7 @@ func (b *Bundle) Files(ctx context.Context, want func(*tree.Entry) bool, fn func
 func (b *Bundle) Entry(path []byte) (*tree.Entry, error) {
 	l, err := b.find(path)
 	if err == nil && l == nil {
-		err = fault.New(fault.NotFound, "%q is not in the backup %s", path, b.ID).Hint("hermes-box backup show %s", b.ID)
+		err = b.notThere(path)
 	}
 	if err != nil {
 		return nil, err

@@ -89,7 +89,7 @@ func notExport(err error) error {
 		return fmt.Errorf("read the exported backup: %w", err)
 	}
 	return fault.New(fault.IntegrityFailed, "the file is damaged, or is not an exported backup: %w", err).
-		Hint("copy it again from where it came from; to make another one there: hermes-box backup export")
+		Hint("copy it again from where it came from, or export the backup again on the machine that has it")
 }
 
 // stream passes the tree in the file to the function use. The summary of the tree comes only after the file was read to

@@ -191,7 +191,7 @@ func (b *Bundle) find(path []byte) (*line, error) {
 func (b *Bundle) Get(ctx context.Context, path []byte) (*tree.Entry, io.ReadCloser, error) {
 	l, err := b.find(path)
 	if err == nil && l == nil {
-		err = fault.New(fault.NotFound, "%q is not in the backup %s", path, b.ID).Hint("hermes-box backup show %s", b.ID)
+		err = b.notThere(path)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -149,7 +149,7 @@ func (p *Pool) readBack(ctx context.Context, in io.Reader, id string, fresh []bo
 	}
 	if r.DamagedAll > 0 {
 		return 0, fault.New(fault.IntegrityFailed, "reading the backup back found %s whose content differs from that in the box, such as %q", spell.Count(r.DamagedAll, "file"), r.Damaged[0]).
-			Hint("check the disk and the memory of this computer, then hermes-box backup --full")
+			Hint("check the disk and the memory of this computer; to read every file again: hermes-box backup --full")
 	}
 	if inspect != nil {
 		inspect(b)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"strings"
 
 	"filippo.io/age"
@@ -20,6 +22,32 @@ const IdentityLimit = 64 << 10
 // ErrEncrypted means that a file of identities is itself encrypted by age, as with a passphrase.
 var ErrEncrypted = errors.New("it is encrypted")
 
+const keyFileHint = "give the file that key export wrote on the machine that had the key, or one that age-keygen wrote"
+
+// HoldsKey reports whether a file begins as a file of age identities does. It leaves the file at its beginning.
+func HoldsKey(f io.ReadSeeker) bool {
+	head := make([]byte, 1<<10)
+	n, _ := io.ReadFull(f, head)
+	_, err := f.Seek(0, io.SeekStart)
+	text := strings.TrimSpace(string(head[:n]))
+	return err == nil && (strings.HasPrefix(text, "AGE-SECRET-KEY-") || strings.HasPrefix(text, "# ") && strings.Contains(text, "\nAGE-SECRET-KEY-"))
+}
+
+// isExported reports whether a file is encrypted by age and is too long for identities, or encrypted to a recipient as
+// exported backups are. An encrypted file of identities has a passphrase.
+func isExported(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, _ := io.ReadFull(f, head)
+	info, err := f.Stat()
+	return err == nil && strings.HasPrefix(string(head[:n]), "age-encryption.org/") &&
+		(info.Size() > IdentityLimit || strings.Contains(string(head[:n]), "\n-> X25519 "))
+}
+
 // ReadIdentities reads a file of age identities. No error contains any part of the file.
 func ReadIdentities(path string) ([]age.Identity, error) {
 	if err := notSecret(path); err != nil {
@@ -28,6 +56,9 @@ func ReadIdentities(path string) ([]age.Identity, error) {
 	data, err := store.ReadFile(path, IdentityLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "there is no file %s", path).Hint("give the path of an age identity file")
+	}
+	if isExported(path) {
+		return nil, fault.New(fault.InvalidInput, "%s is an exported backup, or another file that age has encrypted, not a key", path).Hint(keyFileHint)
 	}
 	if err != nil {
 		return nil, fault.New(fault.InvalidInput, "the identity file cannot be read: %w", err).Hint("give the path of an age identity file")
@@ -42,7 +73,6 @@ func ParseIdentities(data []byte, from string) ([]age.Identity, error) {
 	if err == nil {
 		return identities, nil
 	}
-	const hint = "to write one: hermes-box key export FILE; or age-keygen -o FILE"
 	reason := "a line is neither an identity nor a comment"
 	switch text := string(data); {
 	case strings.HasPrefix(text, "age-encryption.org/") || strings.HasPrefix(text, "-----BEGIN AGE"):
@@ -53,7 +83,7 @@ func ParseIdentities(data []byte, from string) ([]age.Identity, error) {
 	case !strings.Contains(strings.ToUpper(text), "AGE-SECRET-KEY-") && strings.Contains(text, "age1"):
 		reason = "it has only a public key (age1...), which opens nothing"
 	}
-	return nil, fault.New(fault.InvalidInput, "%s is not an age identity file: %s", from, reason).Hint(hint)
+	return nil, fault.New(fault.InvalidInput, "%s is not an age identity file: %s", from, reason).Hint(keyFileHint)
 }
 
 // Stored is an identity and the store that has it.

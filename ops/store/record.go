@@ -127,7 +127,7 @@ func (h Home) Journal(box string) (*Journal, error) {
 	}
 	if err != nil {
 		return nil, fault.New(fault.IntegrityFailed, "%w", err).
-			Hint("put a good copy back, or move it away: mv %s %s; then see what is there: hermes-box status",
+			Hint("put a good copy back, or move it away: mv %s %s; to see what is there: hermes-box status",
 				shellescape.Quote(h.journal(box)), shellescape.Quote(h.journal(box)+".damaged"))
 	}
 	return &j, nil
