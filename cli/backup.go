@@ -200,7 +200,10 @@ func (a *app) backupDelete() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use: "delete ID", Args: cobra.ExactArgs(1), Aliases: []string{"rm"},
-		Short: "delete a backup; the last good one only with --force",
+		Short: "delete a backup; the last good one of its data disk only with --force",
+		Long: `Delete a backup, and the data that no other backup needs. If only one other good backup of the same data disk would be
+left, all of that is read and compared first. The last good backup of a data disk is deleted only with --force, and so is a
+damaged one from which files can still be read, if no other backup of its data disk is good.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.openBox()
 			if err != nil {
@@ -215,6 +218,6 @@ func (a *app) backupDelete() *cobra.Command {
 			return a.result("backup delete", map[string]string{"id": id}, func(p *printer) { p.line("%s backup %s is deleted", p.green("✓"), p.bold(id)) })
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "delete it even if it is the last good one")
+	cmd.Flags().BoolVar(&force, "force", false, "delete it even if no other backup of its data disk is good")
 	return cmd
 }

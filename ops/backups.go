@@ -184,7 +184,9 @@ func (b *Box) sizeOf(id string) int64 {
 	return 0
 }
 
-// DeleteBackup deletes a backup, and returns its id. Unless forced, it refuses to delete the only good backup.
+// DeleteBackup deletes a backup, and returns its id. Unless forced, it refuses to delete the last good backup of a data
+// disk, and a damaged one from which files can be read while no other backup of its data disk is good. If only one
+// other backup would be left, all of that is read first.
 func (b *Box) DeleteBackup(ctx context.Context, given string, forced bool, sink Sink) (string, error) {
 	id, err := b.backupNamed(given)
 	if err != nil {
@@ -196,15 +198,32 @@ func (b *Box) DeleteBackup(ctx context.Context, given string, forced bool, sink 
 			if err != nil {
 				return err
 			}
-			if err = pool.Delete(ctx, id, forced); errors.Is(err, backup.ErrKept) { // the backup is deleted, but none of its chunks
+			disk := b.diskOf(id)
+			err = pool.Delete(ctx, id, forced, func(e *backup.Envelope) func(int64) {
+				p.Log("reading all of backup " + e.ID + " first")
+				return func(done int64) { p.Bytes(done, e.Bytes) }
+			})
+			switch {
+			case errors.Is(err, backup.ErrKept): // the backup is deleted, but none of its chunks
 				p.Warn(err.Error())
 				return nil
-			}
-			if fault.CodeOf(err) == fault.PreflightFailed && !b.made() { // nothing can make another one
-				return fault.New(fault.PreflightFailed, "%w, and box %q does not exist", err, b.Name()).
-					Hint("to keep a copy: hermes-box backup export %[1]s FILE; to delete it without one: hermes-box backup delete %[1]s --force", id)
+			case fault.CodeOf(err) == fault.PreflightFailed && !b.made(): // nothing can make another one
+				return fault.New(fault.PreflightFailed, "%w, and box %q does not exist", err, b.Name()).Hint("%s", fault.HintOf(err))
+			case fault.CodeOf(err) == fault.PreflightFailed && disk != "" && disk == b.Record.DataUUID:
+				return fault.New(fault.PreflightFailed, "%w", err).Hint("to make another one first: hermes-box backup; %s", fault.HintOf(err))
 			}
 			return err
 		}}}}, nil
 	})
+}
+
+// diskOf returns the UUID of the data disk of which a listed backup was made; "" if it is not known.
+func (b *Box) diskOf(id string) string {
+	list, _ := b.Backups()
+	for _, e := range list {
+		if e.ID == id {
+			return e.Disk
+		}
+	}
+	return ""
 }

@@ -28,7 +28,7 @@ type Box interface {
 	Do(ctx context.Context, operation string, force bool, sink ops.Sink) (any, error)
 	// VerifyBackup reads a whole backup. It calls progress with the number of bytes read so far.
 	VerifyBackup(ctx context.Context, id string, progress func(done int64)) (*backup.Report, error)
-	// DeleteBackup deletes a backup, but never the only good one.
+	// DeleteBackup deletes a backup, but never the only good one of its data disk.
 	DeleteBackup(ctx context.Context, id string, sink ops.Sink) error
 	// ExportBackup writes a backup into a new file of this machine, encrypted for the recipients of the backups.
 	ExportBackup(ctx context.Context, id, path string, sink ops.Sink) (*ops.BackupExported, error)

@@ -23,7 +23,7 @@ func backupBindings() []binding {
 			effect: "read all of the selected backup and compare every file with its digest",
 			words:  "check read test", why: whyNotVerify, do: (*model).verifyBackup},
 		{id: "delete-backup", keys: []string{"D"}, label: "delete", rank: 4, in: onBackups,
-			effect: "delete the selected backup, after asking; never the only good one",
+			effect: "delete the selected backup, after asking; never the only good one of its data disk",
 			words:  "remove rm", why: whyNotDelete, do: (*model).askDelete},
 		{id: "restore-backup", keys: []string{"r"}, label: "restore", rank: 1, in: onBackups,
 			effect: "make the box anew from the selected backup, after asking; there must be no box",
@@ -113,17 +113,26 @@ func whyNotRestore(m *model) string {
 	return whyNotRead(m)
 }
 
+// whyNotDelete returns why the selected backup cannot be deleted now; empty if it can be tried. Of the good backups of
+// each data disk one stays.
 func whyNotDelete(m *model) string {
 	e, _ := m.selectedBackup()
 	if e.Good() {
-		good := 0
+		all, ofDisk := 0, 0
 		for _, other := range m.known.Backups {
-			if other.Good() {
-				good++
+			if !other.Good() {
+				continue
+			}
+			all++
+			if other.Disk == e.Disk {
+				ofDisk++
 			}
 		}
-		if good == 1 {
+		switch {
+		case all == 1:
 			return "it is the only good backup: n makes another one first"
+		case ofDisk == 1:
+			return "it is the only good backup of its data disk"
 		}
 	}
 	return whyNotBackup(m)
@@ -144,8 +153,8 @@ func (m *model) verifyBackup() tea.Cmd {
 func (m *model) askDelete() tea.Cmd {
 	e, _ := m.selectedBackup()
 	what := "Made " + age.Format(m.now().Sub(e.Time)) + " ago, " + widget.Size(e.Bytes) + ". "
-	if e.Damaged != "" {
-		what = "It is damaged. "
+	if !e.Good() {
+		what = "It is damaged. If files can still be read from it and no other backup of its data disk is good, it is not deleted. "
 	}
 	q := confirm("Delete the backup "+e.ID+"?", what+"Versions of files that only this backup has cannot be restored afterwards.")
 	q.yes = func(m *model) tea.Cmd {

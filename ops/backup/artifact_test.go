@@ -57,7 +57,7 @@ func TestArtifactsAreKeptWhileABundleNamesThem(t *testing.T) {
 	if have := artifactsIn(t, p); !slices.Equal(have, []string{"", "both", "old", "recent"}) {
 		t.Errorf("kept %q", have)
 	}
-	must(t, p.Delete(t.Context(), ids[0], true))
+	must(t, p.Delete(t.Context(), ids[0], true, nil))
 	if have := artifactsIn(t, p); !slices.Equal(have, []string{"", "both", "recent"}) {
 		t.Errorf("kept %q", have)
 	}

@@ -259,7 +259,7 @@ func TestRetentionOverRandomHistories(t *testing.T) {
 				what = fmt.Sprintf("prune %d", keep)
 			case k < 9 && len(good) > 0:
 				i := r.IntN(len(good))
-				err := p.Delete(t.Context(), good[i], false)
+				err := p.Delete(t.Context(), good[i], false, nil)
 				what = fmt.Sprintf("delete %s: %v", good[i], err)
 				if len(good) == 1 && err == nil {
 					t.Errorf("step %d: the only good backup was deleted", step)
@@ -290,7 +290,7 @@ func TestRetentionOverRandomHistories(t *testing.T) {
 			}
 		}
 		for id := range bad {
-			if err := p.Delete(t.Context(), id, false); err != nil && !errors.Is(err, ErrKept) {
+			if err := p.Delete(t.Context(), id, false, nil); err != nil && !errors.Is(err, ErrKept) {
 				t.Error(err)
 			}
 		}
@@ -317,15 +317,15 @@ func TestPrune(t *testing.T) {
 	if err := p.Sweep(t.Context()); err != nil || len(files(t, p)) != before {
 		t.Errorf("Sweep with a damaged envelope: %v, %d files instead of %d", err, len(files(t, p)), before)
 	}
-	if err := p.Delete(t.Context(), ids[1], false); err == nil {
+	if err := p.Delete(t.Context(), ids[1], false, nil); err == nil {
 		t.Error("the only complete backup is deleted, because its envelope is damaged")
 	}
-	must(t, p.Delete(t.Context(), ids[1], true))
-	must(t, p.Delete(t.Context(), ids[3], false))
-	if err := p.Delete(t.Context(), ids[4], false); err == nil {
+	must(t, p.Delete(t.Context(), ids[1], true, nil))
+	must(t, p.Delete(t.Context(), ids[3], false, nil))
+	if err := p.Delete(t.Context(), ids[4], false, nil); err == nil {
 		t.Error("the only good backup is deleted")
 	}
-	must(t, p.Delete(t.Context(), ids[4], true))
+	must(t, p.Delete(t.Context(), ids[4], true, nil))
 	wantClean(t, p, "after all")
 }
 
@@ -357,10 +357,10 @@ func TestDeleteKeepsTheCompleteBackup(t *testing.T) {
 	p, _ := newPool(t)
 	complete := save(t, p, first(), Meta{}, nil, nil)
 	partial := save(t, p, odd(), Meta{}, nil, nil)
-	if err := p.Delete(t.Context(), complete.ID, false); err == nil {
+	if err := p.Delete(t.Context(), complete.ID, false, nil); err == nil {
 		t.Error("the only complete backup is deleted")
 	}
-	must(t, p.Delete(t.Context(), partial.ID, false))
+	must(t, p.Delete(t.Context(), partial.ID, false, nil))
 }
 
 // A clock that was put back does not make the newest backup the oldest, whatever the times of the others. If those are

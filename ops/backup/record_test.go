@@ -60,7 +60,7 @@ func TestVerifyWritesTheEnvelopeAgain(t *testing.T) {
 				t.Error("the backup counts as good")
 			}
 			must(t, p.Sweep(t.Context()))
-			if err := p.Delete(t.Context(), env.ID, false); err == nil {
+			if err := p.Delete(t.Context(), env.ID, false, nil); err == nil {
 				t.Error("the only backup is deleted")
 			}
 			compare(t, load(t, p, env.ID), f)

@@ -17,39 +17,8 @@ import (
 // deleted, but no chunk was removed. The error names the bundle.
 var ErrKept = errors.New("no data is removed from the disk")
 
-// Delete deletes a backup, and the chunks that no other backup needs. Unless forced, it refuses to delete the only good
-// backup, or the only good backup that is complete. A backup of which only the envelope is damaged may be good. After a
-// crash during the deletion the backup is not listed, and the next Sweep removes the rest.
-func (p *Pool) Delete(ctx context.Context, id string, forced bool) error {
-	list, err := p.listed()
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(list, func(e Envelope) bool { return e.ID == id })
-	if i < 0 {
-		return noSuch(id)
-	}
-	others := slices.ContainsFunc(list, func(e Envelope) bool {
-		return e.ID != id && (!e.Partial() || list[i].Partial()) && p.Sound(ctx, &e)
-	})
-	record, err := p.record(id)
-	good := err == nil && (p.Sound(ctx, record) || record.Repairable && p.complete(ctx, record))
-	if !forced && good && !others {
-		what := "is the only good backup"
-		if len(list) > 1 && !list[i].Partial() {
-			what += " that is complete"
-		}
-		return fault.New(fault.PreflightFailed, "%s %s", id, what).
-			Hint("make another one first: hermes-box backup")
-	}
-	if err := p.unlist(id); err != nil {
-		return err
-	}
-	return p.Sweep(ctx)
-}
-
 // Sound reports whether a listed backup counts as good: it was verified, its envelope and its bundle were made with
-// this key and have not changed since, and its chunks exist. The content of the chunks is not read.
+// this key and have not changed since, and its chunks exist with their sizes. The content of the chunks is not read.
 func (p *Pool) Sound(ctx context.Context, e *Envelope) bool {
 	if !e.Good() {
 		return false
@@ -58,10 +27,29 @@ func (p *Pool) Sound(ctx context.Context, e *Envelope) bool {
 	return err == nil && record.Good() && p.complete(ctx, record)
 }
 
-// complete reports whether the bundle of a backup can be read and its chunks exist. Its envelope may be damaged.
+// complete reports whether the bundle of a backup can be read and its chunks exist. A chunk counts as missing if its file
+// has another size than the bundle says, unless it can be read: a later version may have compressed it differently. The
+// envelope may be damaged.
 func (p *Pool) complete(ctx context.Context, e *Envelope) bool {
 	b, err := p.outline(ctx, e)
-	return err == nil && !slices.ContainsFunc(b.Chunks, func(c Chunk) bool { return p.stat(c.ID) == 0 })
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(b.Chunks, func(c Chunk) bool {
+		size := p.stat(c.ID)
+		return size == 0 || size != c.Stored && !p.readable(c.ID)
+	})
+}
+
+// readable reports whether a chunk can be read and has the right content.
+func (p *Pool) readable(id string) bool {
+	c, err := p.newCodec()
+	if err != nil {
+		return false
+	}
+	defer c.close()
+	_, _, err = c.read(id, nil)
+	return err == nil
 }
 
 // Prune deletes the backups that retention does not keep, and returns their ids. Of the good backups of each data disk

@@ -107,7 +107,7 @@ func TestSecondBackupAddsLittle(t *testing.T) {
 			t.Errorf("%s: a backup after a change of 1 %% added %d to %d bytes", name, env.Added, size)
 		}
 		compare(t, load(t, p, env.ID), f)
-		must(t, p.Delete(t.Context(), env.ID, false))
+		must(t, p.Delete(t.Context(), env.ID, false, nil))
 	}
 }
 
