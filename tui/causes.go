@@ -43,6 +43,9 @@ func (s *state) causes(p page, w int) (out []string) {
 			add(port.Problem())
 		}
 	}
+	for _, full := range s.fullDisks() {
+		add(full)
+	}
 	if skew := s.skew(); skew != "" {
 		add("the clock of the box is " + skew + " this machine's: doctor (d) has the repair")
 	}

@@ -171,8 +171,8 @@ func gauges(p page, s *state, w int) []string {
 	}
 	used := func(name string, u protocol.Usage) string {
 		ink := ink
-		if u.Used*10 > u.Total*9 && !stale {
-			ink = p.Warn
+		if nearlyFull(u) && !stale {
+			ink, name = p.Warn, widget.Fit(name, label-2)+p.Warn.Render("! ")
 		}
 		return row(name, p.Gauge(u.Used, u.Total, bar, ink), usage(u))
 	}
@@ -229,11 +229,18 @@ func usageLine(p page, s *state, w int) string {
 	if g == nil {
 		return widget.Fit("ports "+ports(p, st), w)
 	}
-	parts := []string{"mem " + usage(g.Memory), "root " + usage(g.Root), "data " + usage(g.Data)}
+	stale := s.stale(p.now)
+	used := func(name string, u protocol.Usage) string {
+		if nearlyFull(u) && stale == 0 {
+			return p.Warn.Render(name + "! " + usage(u))
+		}
+		return name + " " + usage(u)
+	}
+	parts := []string{used("mem", g.Memory), used("root", g.Root), used("data", g.Data)}
 	if st.Live {
 		parts = append([]string{"cpu " + cpuLoad(g)}, parts...)
 	}
-	if stale := s.stale(p.now); stale > 0 {
+	if stale > 0 {
 		parts = append([]string{"as seen " + age.Format(stale) + " ago"}, parts...)
 		return widget.Fit(p.Dim.Render(strings.Join(parts, "   ")), w)
 	}

@@ -59,6 +59,7 @@ func scenes() []scene {
 	degraded.Cause = "the VM runs on without its host agent, which has died; stop it and start it again"
 	troubled := runningStatus()
 	troubled.Skew, troubled.Guest.OOMKills = -3600, 1
+	troubled.Guest.Root.Used = 29 << 30
 	troubled.Forwards[0].State, troubled.Forwards[0].Holder = ops.PortTaken, "pid 812 (python3 -m http.server)"
 	busy := off("starting")
 	busy.Busy = "create is under way"

@@ -42,7 +42,7 @@ func (s *state) suggestions(now time.Time) []suggestion {
 		}
 	case s.failed != nil:
 		add("doctor", "find out what is wrong")
-	case s.own == nil && (s.skew() != "" || len(st.PortProblems()) > 0):
+	case s.own == nil && (len(s.fullDisks()) > 0 || s.skew() != "" || len(st.PortProblems()) > 0):
 		add("doctor", "repair what is wrong")
 	}
 	current := st.Live && s.own == nil
