@@ -128,7 +128,7 @@ func (c *creation) claim(context.Context, *Progress) error {
 	}
 	c.Record = &store.Record{
 		Name: c.Name(), ConfigDir: c.Config.Dir,
-		Instance: c.Name(), Disk: c.Name() + "-data",
+		Instance: c.Name(), Disk: dataDisk(c.Name()),
 		Machine: c.desired(), Created: time.Now().UTC(),
 	}
 	return c.Home.SaveRecord(c.Record)

@@ -56,6 +56,9 @@ func (e *NameNeeded) Unwrap() error { return e.err }
 // has to type the name, no new backup is made, and the backups and their key are removed too. Without it the backups
 // stay, and so does the key if they need it. Cached artifacts and logs always stay.
 func (b *Box) Destroy(ctx context.Context, how Destroying, sink Sink) (*Destroyed, error) {
+	if err := b.recordLost(); err != nil { // without the record the VM and the disk would stay, and the backups and the key would go
+		return nil, err
+	}
 	if b.Record == nil && b.noJournal() && !(how.Backups && b.hasPool()) {
 		return &Destroyed{Already: true}, nil
 	}

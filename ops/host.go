@@ -131,6 +131,8 @@ func (b *Box) exists() error {
 	switch {
 	case b.RecordErr != nil:
 		return b.RecordErr
+	case b.recordLost() != nil:
+		return b.recordLost()
 	case b.Record == nil && b.leftovers != nil:
 		return fault.New(fault.NotFound, "box %q was never finished; the leftovers of its interrupted %s have been removed", b.Name(), b.leftovers.Operation).
 			Hint("%s", hint).Detail("removed", b.leftovers)

@@ -179,6 +179,9 @@ func (b *Box) checkInstanceFree(ctx context.Context) Check {
 	case err != nil:
 		return unknown(err, cmp.Or(fault.HintOf(err), b.Lima.CommandLine("list")))
 	}
+	if err := b.recordLost(); err != nil {
+		return failed(err)
+	}
 	c := fail(fmt.Sprintf("a VM %q that hermes-box did not make is in %s", name, in.Dir),
 		"choose another name in "+b.Config.Path+", or remove that VM yourself")
 	c.code = "already_exists"
@@ -186,13 +189,16 @@ func (b *Box) checkInstanceFree(ctx context.Context) Check {
 }
 
 func (b *Box) checkDiskFree(ctx context.Context) Check {
-	name := b.Name() + "-data"
+	name := dataDisk(b.Name())
 	d, err := b.Lima.Disk(ctx, name)
 	switch {
 	case errors.Is(err, limactl.ErrNotFound):
 		return pass(name + " is free")
 	case err != nil:
 		return unknown(err, cmp.Or(fault.HintOf(err), b.Lima.CommandLine("disk", "list")))
+	}
+	if err := b.recordLost(); err != nil {
+		return failed(err)
 	}
 	c := fail(fmt.Sprintf("a disk %q that hermes-box did not make is in %s", name, d.Dir),
 		"choose another name in "+b.Config.Path+", or remove that disk yourself")

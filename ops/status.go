@@ -8,6 +8,7 @@ import (
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/ops/fault"
 	"hermes-box/ops/keys"
 )
 
@@ -80,6 +81,9 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 	key, err := keys.Read(b.Home, b.Name())
 	if err := b.keyProblem(ctx, key, err, false); err != nil {
 		st.Key = advised(err)
+	}
+	if err := b.recordLost(); err != nil {
+		st.State, st.Cause, st.Repair = NotAsked, err.Error(), fault.HintOf(err)
 	}
 	if !b.made() {
 		return st, nil
