@@ -136,7 +136,9 @@ func inWords(check cobra.PositionalArgs) cobra.PositionalArgs {
 var optional = regexp.MustCompile(` \[[^]]*\](\.\.\.)?|\.\.\.`)
 
 // argumentsOf returns a command with the arguments that it needs, so that it can be pasted and filled in.
-func argumentsOf(cmd *cobra.Command) string { return optional.ReplaceAllString(cmd.UseLine(), "") }
+func argumentsOf(cmd *cobra.Command) string {
+	return optional.ReplaceAllString(strings.ReplaceAll(cmd.UseLine(), "[--]", "--"), "")
+}
 
 // helpWidth is the longest line in the text of a help.
 const helpWidth = 120
