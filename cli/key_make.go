@@ -54,6 +54,9 @@ func keyMade(p *printer, b *ops.Box, made *ops.KeyMade) {
 	case made.Found:
 		p.line("%s the identity of box %s is found, and its record is written again: %s", p.green("✓"), p.bold(b.Name()), made.Where)
 		return
+	case made.Rewritten:
+		p.line("%s the key of the backups of box %s was missing or damaged, and is written again", p.green("✓"), p.bold(b.Name()))
+		return
 	case made.Already:
 		p.line("box %s has a key: %s", p.bold(b.Name()), made.Where)
 		return

@@ -15,9 +15,11 @@ import (
 
 // KeyMade is the result of MakeKey.
 type KeyMade struct {
-	Already bool   `json:"already"`           // the box had a key, and nothing was changed
-	Found   bool   `json:"found"`             // only the record of that key was lost, and was written again
-	Earlier string `json:"earlier,omitempty"` // the recipient of the lost key, which stays a recipient of the backups
+	Already bool `json:"already"` // the box had a key, and nothing was changed
+	Found   bool `json:"found"`   // only the record of that key was lost, and was written again
+	// Rewritten reports whether the file with the key of the backups was missing or damaged, and was written again.
+	Rewritten bool   `json:"rewritten,omitempty"`
+	Earlier   string `json:"earlier,omitempty"` // the recipient of the lost key, which stays a recipient of the backups
 	KeyPlace
 }
 
@@ -58,8 +60,13 @@ func (b *Box) MakeKey(ctx context.Context, given []age.Identity, passphrase stri
 		}}
 		join := Step{ID: "recipients", Title: "let the new key open the backups", Do: func(ctx context.Context, _ *Progress) error {
 			list, earlier := b.withOwn(pool, r, lostName)
-			if list == nil {
-				return nil
+			if list == nil { // the key is a recipient, but the file that is encrypted to it may be missing or damaged
+				identity, err := b.identity(ctx, r)
+				if err != nil || backup.CheckKey(b.Pool(), identity) == nil {
+					return err
+				}
+				result.Rewritten = true
+				return pool.Rewrite(ctx, pool.Recipients())
 			}
 			recipients = pool.Recipients()
 			for i := range list {

@@ -51,9 +51,18 @@ func (b *Box) openPool(ctx context.Context, r *keys.Record) (*backup.Pool, error
 	}
 	if list, listErr := backup.List(b.Pool()); listErr != nil || len(list) > 0 || b.hasPassphrase() {
 		return nil, fault.New(fault.IntegrityFailed, "there are backups in %s, but their key is missing: %w", b.Pool(), errors.Join(err, listErr)).
-			Hint("put the file back from a copy of that directory")
+			Hint("%s", b.poolKeyHint())
 	}
 	return backup.Create(ctx, b.Pool(), b.Recipients(r))
+}
+
+// poolKeyHint returns the hint for backups whose key file, pool.key.age, is missing or damaged. Only the passphrase opens
+// another file with that key.
+func (b *Box) poolKeyHint() string {
+	if b.hasPassphrase() {
+		return "to write it again: hermes-box key make --passphrase"
+	}
+	return "put the file pool.key.age back from a copy of that directory"
 }
 
 // RecipientChange is the result of AddRecipient and RemoveRecipient.

@@ -53,7 +53,8 @@ func (b *Box) KeyStatus(ctx context.Context, silently bool) (*KeyStatus, error) 
 	if silently {
 		ctx = keys.Silent(ctx)
 	}
-	if _, err := b.identity(ctx, r); err != nil {
+	identity, err := b.identity(ctx, r)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -64,6 +65,11 @@ func (b *Box) KeyStatus(ctx context.Context, silently bool) (*KeyStatus, error) 
 		s.Readable = true
 	}
 	s.Passphrase, s.Others = b.hasPassphrase(), []backup.Recipient{}
+	if backups, _ := b.Backups(); s.Readable && len(backups) > 0 {
+		if err := backup.CheckKey(b.Pool(), identity); err != nil {
+			s.warn("the backups cannot be opened: "+err.Error(), b.poolKeyHint())
+		}
+	}
 	own := false
 	list, err := backup.ReadRecipients(b.Pool())
 	for _, to := range list {

@@ -108,6 +108,16 @@ func Open(dir string, identities ...age.Identity) (*Pool, error) {
 	return p, nil
 }
 
+// CheckKey returns an error if the key file of the pool in dir is missing or damaged, or if none of the identities opens
+// it. It changes nothing.
+func CheckKey(dir string, identities ...age.Identity) error {
+	_, err := readKey(dir, keyFile, identities...)
+	if noMatch := (*age.NoIdentityMatchError)(nil); errors.As(err, &noMatch) {
+		return fmt.Errorf("the key of this box does not open %s/%s", dir, keyFile)
+	}
+	return err
+}
+
 // belongs reports whether one of the identities belongs to a recipient.
 func belongs(r Recipient, identities []age.Identity) bool {
 	return slices.ContainsFunc(identities, func(i age.Identity) bool {
