@@ -92,8 +92,12 @@ func (m *model) finderKey(k tea.KeyPressMsg) tea.Cmd {
 	return tea.Batch(opened, m.press(chosen.binding))
 }
 
-// found returns the offers that match the query, the best first.
+// found returns the offers that match the query, the best first. It returns none for an action that this version lacks:
+// letters scattered over another name would match.
 func (f *finder) found(all []offer) []offer {
+	if f.lacking() != "" {
+		return nil
+	}
 	var hits []offer
 	score := map[string]int{}
 	for _, o := range all {
@@ -250,13 +254,22 @@ var instead = []struct{ words, text string }{
 
 // nothing returns the text for a query without matches.
 func (f *finder) nothing(p page, w int) []string {
+	if text := f.lacking(); text != "" {
+		return append([]string{""}, widget.Wrap(p.typed(text), w)...)
+	}
+	return []string{p.Dim.Render(fmt.Sprintf("nothing is called %q; esc closes", widget.Clean(f.query.Text)))}
+}
+
+// lacking returns what to do instead of an action that this version lacks; empty if the query is not the beginning of
+// such an action.
+func (f *finder) lacking() string {
 	query := strings.ToLower(strings.TrimSpace(f.query.Text))
 	for _, i := range instead {
 		for _, word := range strings.Fields(i.words) {
 			if len(query) >= 3 && strings.HasPrefix(word, query) {
-				return append([]string{""}, widget.Wrap(p.typed(i.text), w)...)
+				return i.text
 			}
 		}
 	}
-	return []string{p.Dim.Render(fmt.Sprintf("nothing is called %q; esc closes", widget.Clean(f.query.Text)))}
+	return ""
 }

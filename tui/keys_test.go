@@ -68,6 +68,7 @@ func TestKeys(t *testing.T) {
 		{"the palette finds another synonym", withStatus(runningStatus()), ": d i a g n enter", "doctor", "", "doctor"},
 		{"the palette says why an action is refused", withStatus(off("stopped")), ": s s h enter", "attach: the box is stopped", "", "!attach"},
 		{"the palette finds nothing", withStatus(runningStatus()), ": q q q q q", `nothing is called "qqqqq"`, "", ""},
+		{"the palette knows what is lacking", withStatus(runningStatus()), ": u p d", "Not part of this version", "suspend", ""},
 		{"esc leaves the palette", withStatus(runningStatus()), ": x esc", "▸ node", "command ──", ""},
 		{"help runs what is chosen", withStatus(runningStatus()), "? l o g s enter", "log of hermes", "keys ──", "logs:hermes"},
 		{"? closes help", withStatus(runningStatus()), "? ?", "▸ node", "keys ──", ""},
