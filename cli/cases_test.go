@@ -31,7 +31,7 @@ var faultCases = map[string]struct{ killed, stream, full, reboot string }{
 	"restart": {"TestKilledRestartIsFinishedByStart", noStream, noWrites, stopsFirst},
 	"backup":  {"TestKilledBackup", "TestBackupCutAtRandomBytes", "TestBackupOnADiskThatGetsFull", "TestBackupOfABoxThatReboots"},
 	"restore": {"TestKilledRestoreIsUndone", "TestRestoreKilledWithinTheStream", "TestRestoreOntoAFullDisk", "TestRestoreOfABoxThatReboots"},
-	"destroy": {"TestKilledDestroyIsFinished", noStream, "TestBackupOnAFullDisk", boxGoes},
+	"destroy": {"TestKilledDestroyIsFinished", "TestDestroyCutOffWhileFrozen", "TestBackupOnAFullDisk", boxGoes},
 	"drill":   {"TestDrillBox", asStream, "TestRestoreOntoAFullDisk", "TestDrillBoxThatReboots"},
 	"key":     {"TestKilledKeyChangeIsFinished", noStream, "TestFailAtEachOperation", hostOnly},
 	"setup":   {"TestKilledSetup", "TestSetupLosesItsConnection", noWrites, "TestKilledSetup"},

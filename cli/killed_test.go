@@ -227,7 +227,7 @@ func TestKilledDestroyIsFinished(t *testing.T) {
 	for name, c := range map[string]struct {
 		args, steps []string
 	}{
-		"backup":  {[]string{"destroy"}, []string{"open", "copy", "check", "keep", "vm", "disk", "key", "forget"}},
+		"backup":  {[]string{"destroy"}, []string{"open", "copy", "check", "last", "vm", "disk", "keep", "key", "forget"}},
 		"force":   {[]string{"destroy", "--force"}, []string{"vm", "disk", "key", "forget"}},
 		"backups": {[]string{"destroy", "--backups", "--confirm", "main"}, []string{"vm", "disk", "backups", "key", "forget"}},
 	} {
@@ -243,7 +243,8 @@ func TestKilledDestroyIsFinished(t *testing.T) {
 				m.makeBox()
 				m.killAfter(step, c.args...)
 				switch {
-				case step == "open" || step == "copy" || step == "check" || step == "keep":
+				case step == "open" || step == "copy" || step == "check" || step == "last":
+					m.wantReleased("a destroy that was killed at " + step)
 					m.wantSound("a destroy that was killed at " + step)
 					if made := m.backups(); (made[0].Label == "before-destroy") != (step != "open") {
 						t.Errorf("killed after %s, the newest backup is %+v", step, made[0])

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"syscall"
 	"time"
@@ -16,6 +17,10 @@ import (
 // freezeLimit is the longest that the data disk stays frozen for a backup. After that, programs can write again, and
 // the backup fails.
 const freezeLimit = 15 * time.Minute
+
+// holdLimit is when a backup that holds the freeze fails. It is shorter than freezeLimit, so that the host knows before
+// programs can write again.
+const holdLimit = freezeLimit - time.Minute
 
 // notBackedUp are the directories of the data disk that hold nothing of value.
 var notBackedUp = map[string]bool{"cache": true, "lost+found": true}
@@ -50,7 +55,7 @@ func (g *Guest) Backup(ctx context.Context, ask protocol.BackupRequest, known io
 		return protocol.BackedUp{}, err
 	}
 	why := ask.Freeze
-	if why == "" {
+	if why == "" && !ask.Hold {
 		g.emit(protocol.Event{Phase: "snapshot", State: protocol.Started})
 		snapshot, err := g.Machine.Snapshot(ctx, source.Root)
 		if err == nil {
@@ -61,7 +66,7 @@ func (g *Guest) Backup(ctx context.Context, ask protocol.BackupRequest, known io
 		}
 		why = err.Error()
 	}
-	return g.copyFrozen(ctx, why, source, w)
+	return g.copyFrozen(ctx, why, ask.Hold, source, w)
 }
 
 // copySnapshot copies the data disk from a snapshot and ends the snapshot.
@@ -101,8 +106,9 @@ func (g *Guest) copySnapshot(ctx context.Context, snapshot *machine.Snapshot, so
 	return done, errors.Join(err, snapshot.End())
 }
 
-// copyFrozen copies the data disk while nothing can be written to it.
-func (g *Guest) copyFrozen(ctx context.Context, why string, source backup.Source, w io.Writer) (protocol.BackedUp, error) {
+// copyFrozen copies the data disk while nothing can be written to it. With hold the disk stays frozen until ctx ends or
+// holdLimit has passed, so copyFrozen always returns an error.
+func (g *Guest) copyFrozen(ctx context.Context, why string, hold bool, source backup.Source, w io.Writer) (protocol.BackedUp, error) {
 	g.emit(protocol.Event{Phase: "freeze", State: protocol.Started})
 	begun := g.now()
 	thaw, err := g.Machine.Freeze(ctx, source.Root, freezeLimit)
@@ -112,8 +118,22 @@ func (g *Guest) copyFrozen(ctx context.Context, why string, source backup.Source
 	source.Taken = g.now()
 	g.emit(protocol.Event{Phase: "copy", State: protocol.Started})
 	_, err = source.Send(ctx, w)
+	if err == nil && hold {
+		g.emit(protocol.Event{Phase: protocol.PhaseHeld, State: protocol.Started})
+		err = g.untilReleased(ctx, holdLimit-g.now().Sub(begun))
+	}
 	err = errors.Join(err, thaw())
 	return protocol.BackedUp{Method: protocol.ByFreeze, Note: why, Frozen: g.now().Sub(begun).Milliseconds()}, err
+}
+
+// untilReleased waits until ctx ends or the limit has passed.
+func (g *Guest) untilReleased(ctx context.Context, limit time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(limit):
+		return &protocol.Error{Code: "external_failed", Message: fmt.Sprintf("the data disk was frozen for %v", holdLimit)}
+	}
 }
 
 // Unpack makes the tree of the stream r on the data disk, which must be mounted and, except for lost+found, empty.

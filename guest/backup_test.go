@@ -2,6 +2,7 @@ package guest_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -246,5 +247,35 @@ func TestBackupOfUnchangedData(t *testing.T) {
 	must(t, err)
 	if first.Len() < 1<<20 || second.Len() > 1<<16 {
 		t.Errorf("the backups have %d and %d bytes", first.Len(), second.Len())
+	}
+}
+
+// A backup that holds the freeze tells the host when its stream is complete, and thaws the disk only when the host ends
+// the call.
+func TestBackupHoldsTheFreeze(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT CHECKED: backups need Linux")
+	}
+	box := newRoot(t, blankDisk)
+	_, err := box.Bootstrap(t.Context(), askFormat())
+	must(t, err)
+	box.write("/data/home/agent/work", "work\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stream bytes.Buffer
+	var held []string
+	box.Emit = func(e protocol.Event) {
+		if e.Phase != protocol.PhaseHeld {
+			return
+		}
+		held = standingStill(box)
+		restored(t, stream.Bytes()) // fails if the stream is not complete
+		cancel()
+	}
+	if _, err := box.Backup(ctx, protocol.BackupRequest{Hold: true}, strings.NewReader(""), &stream); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if did := standingStill(box); !slices.Equal(held, []string{"freeze /data"}) || !slices.Equal(did, []string{"freeze /data", "thaw /data"}) {
+		t.Errorf("did %q before the host ended the call, %q in all", held, did)
 	}
 }

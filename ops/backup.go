@@ -29,6 +29,9 @@ type BackupMade struct {
 	// Suspects are suspicious MCP servers in the settings of the agents: those that look like an attack, and those that
 	// the previous backup does not have.
 	Suspects []suspect.Entry `json:"suspects"`
+
+	pool   *backup.Pool // that has the backup
+	frozen *frozen      // if the data disk stays frozen: see frozen
 }
 
 // Backup makes a backup of the data disk of a running box. The recipients of the box's backups can open this backup. It
@@ -68,13 +71,14 @@ func newBackup() *BackupMade {
 
 // backupSteps returns the steps that back up a running box. The caller must hold the box's lock.
 func (b *Box) backupSteps(label string, full bool, made *BackupMade) []Step {
-	var pool *backup.Pool
 	var previous *backup.Bundle
 	return []Step{
-		{ID: "open", Title: "open the backups", Do: func(ctx context.Context, p *Progress) (err error) {
-			if pool, err = b.OpenPool(ctx); err != nil {
+		{ID: "open", Title: "open the backups", Do: func(ctx context.Context, p *Progress) error {
+			pool, err := b.OpenPool(ctx)
+			if err != nil {
 				return err
 			}
+			made.pool = pool
 			if err := pool.Sweep(ctx); err != nil { // removes what a killed backup has left
 				p.Warn("what an interrupted backup left could not be removed: " + err.Error())
 			}
@@ -94,12 +98,12 @@ func (b *Box) backupSteps(label string, full bool, made *BackupMade) []Step {
 				defer previous.Close()
 			}
 			meta := backup.Meta{Box: b.Name(), Disk: b.Record.DataUUID, Label: label, Full: full, Inspect: func(bundle *backup.Bundle) {
-				made.Suspects = b.suspects(ctx, pool, bundle, previous, p)
+				made.Suspects = b.suspects(ctx, made.pool, bundle, previous, p)
 			}}
-			return b.copyData(ctx, pool, previous, meta, made, p)
+			return b.copyData(ctx, previous, meta, protocol.BackupRequest{}, made, p)
 		}},
 		{ID: "keep", Title: "delete old backups", Do: func(ctx context.Context, p *Progress) error {
-			deleted, err := pool.Prune(ctx, b.Config.Backup.Keep)
+			deleted, err := made.pool.Prune(ctx, b.Config.Backup.Keep)
 			made.Deleted = append(made.Deleted, deleted...)
 			if err != nil { // only a warning, since the new backup is good
 				p.Warn("old backups could not be deleted: " + err.Error())
@@ -134,9 +138,10 @@ func lastBackup(ctx context.Context, pool *backup.Pool, list []backup.Envelope, 
 	return nil
 }
 
-// copyData copies the data disk of the box into the pool. The guest decides whether it copies a snapshot, or freezes
-// programs during the copy. If the snapshot gets full, the copy begins again, with programs frozen.
-func (b *Box) copyData(ctx context.Context, pool *backup.Pool, previous *backup.Bundle, meta backup.Meta, made *BackupMade, p *Progress) error {
+// copyData copies the data disk of the box into the pool. Unless ask says that the disk is to be frozen, the guest
+// decides whether it copies a snapshot, or freezes programs during the copy. If the snapshot gets full, the copy begins
+// again, with programs frozen.
+func (b *Box) copyData(ctx context.Context, previous *backup.Bundle, meta backup.Meta, ask protocol.BackupRequest, made *BackupMade, p *Progress) error {
 	if _, err := b.ensureHelper(ctx); err != nil { // after an upgrade of this program, a backup by a timer may be the first command to reach the box
 		return b.unreached(ctx, err)
 	}
@@ -145,22 +150,23 @@ func (b *Box) copyData(ctx context.Context, pool *backup.Pool, previous *backup.
 		return err
 	}
 	meta.Lock = lock
-	if meta.Artifacts, err = b.keepArtifacts(ctx, pool, previous, lock, made, p); err != nil {
+	if meta.Artifacts, err = b.keepArtifacts(ctx, made.pool, previous, lock, made, p); err != nil {
 		return err
 	}
 	if meta.Full {
 		previous = nil // every file is read again
 	}
-	err = b.streamData(ctx, pool, previous, meta, protocol.BackupRequest{}, made, p)
+	err = b.streamData(ctx, previous, meta, ask, made, p)
 	if full := (*protocol.Error)(nil); errors.As(err, &full) && full.Code == protocol.SnapshotFull {
 		p.Warn(full.Message + "; the copy begins again, and programs in the box cannot write until it is complete")
-		err = b.streamData(ctx, pool, previous, meta, protocol.BackupRequest{Freeze: full.Message}, made, p)
+		err = b.streamData(ctx, previous, meta, protocol.BackupRequest{Freeze: full.Message}, made, p)
 	}
 	return err
 }
 
-// streamData streams the data disk of the box into the pool.
-func (b *Box) streamData(ctx context.Context, pool *backup.Pool, previous *backup.Bundle, meta backup.Meta, ask protocol.BackupRequest, made *BackupMade, p *Progress) error {
+// streamData streams the data disk of the box into the pool. If ask says so, the disk stays frozen until made.frozen is
+// released.
+func (b *Box) streamData(ctx context.Context, previous *backup.Bundle, meta backup.Meta, ask protocol.BackupRequest, made *BackupMade, p *Progress) error {
 	var known io.Reader
 	if previous != nil {
 		list, err := knownFiles(previous)
@@ -171,26 +177,30 @@ func (b *Box) streamData(ctx context.Context, pool *backup.Pool, previous *backu
 		defer list.Close()
 		known = list
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	data, stream := io.Pipe()
 	var done protocol.BackedUp
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err := b.call(ctx, ssh.Call{Verb: protocol.VerbBackup, Request: ask, Stdin: known, Stdout: stream, Event: relay(p)}, &done)
-		if err != nil {
-			stream.CloseWithError(err)
-		} else {
-			stream.Close() // only now, so that Write also gets an error that the guest reports after the last byte
-		}
-	}()
-	envelope, err := pool.Write(ctx, data, meta, previous, func(n int64) { p.Bytes(n, 0) })
+	event := relay(p)
+	call := b.startCall(ctx, func(ctx context.Context) error {
+		err := b.call(ctx, ssh.Call{Verb: protocol.VerbBackup, Request: ask, Stdin: known, Stdout: stream, Event: func(e protocol.Event) {
+			if e.Phase == protocol.PhaseHeld {
+				stream.Close()
+			}
+			event(e)
+		}}, &done)
+		stream.CloseWithError(err) // only now, so that Write also gets an error that the guest reports after the last byte
+		return err
+	})
+	envelope, err := made.pool.Write(ctx, data, meta, previous, func(n int64) { p.Bytes(n, 0) })
 	data.CloseWithError(errors.Join(err, errStopped))
-	if err != nil {
-		cancel()
+	switch {
+	case err != nil:
+		call.release()
+	case ask.Hold && call.keep():
+		made.frozen = call
+		made.Envelope, made.Method = *envelope, protocol.ByFreeze
+		return nil
 	}
-	<-ended
+	<-call.ended
 	if err != nil { // Write reads the stream to its end, so this may also be an error of the guest
 		return diskFull(err, b.Pool())
 	}

@@ -70,7 +70,8 @@ func (b *Box) Destroy(ctx context.Context, how Destroying, sink Sink) (*Destroye
 	if how.Backups && !how.Confirmed {
 		return nil, b.nameNeeded(" --backups", "this removes all of box %q: its data, its key, which may open exported files too, and its backups (%s)", b.Name(), b.backupsText())
 	}
-	result := &Destroyed{}
+	result, saved := &Destroyed{}, &reliance{}
+	defer func() { saved.frozen.release() }()
 	err := b.change(ctx, "destroy", how.Force, sink, func(ctx context.Context) (Plan, error) {
 		if b.Record == nil { // recovery has undone a create, or only the journal of an earlier destroy was left
 			if b.leftovers != nil {
@@ -82,17 +83,14 @@ func (b *Box) Destroy(ctx context.Context, how Destroying, sink Sink) (*Destroye
 			return Plan{}, b.Home.RemoveJournal(b.Name())
 		}
 		result.Instance, result.Disk = b.Record.Instance, b.Record.Disk
-		if cut := b.cutDestroy(); cut != nil {
-			b.journal.content.Started = cut.Started // a backup made since then has everything that was in the box
+		if how.Force || how.Backups {
+			return Plan{Steps: b.destroySteps(how.Backups, saved, result)}, nil
 		}
-		var steps []Step
-		if !how.Force && !how.Backups {
-			var err error
-			if steps, err = b.backupBefore(ctx, how.Confirmed, result); err != nil {
-				return Plan{}, err
-			}
+		steps, err := b.backupBefore(ctx, how.Confirmed, saved, result)
+		if err != nil {
+			return Plan{}, err
 		}
-		return Plan{Steps: append(steps, b.destroySteps(how.Backups, result)...)}, nil
+		return Plan{Steps: append(steps, b.destroySteps(false, saved, result)...)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ func (b *Box) Destroy(ctx context.Context, how Destroying, sink Sink) (*Destroye
 }
 
 // destroySteps returns the steps that remove the box.
-func (b *Box) destroySteps(backups bool, result *Destroyed) []Step {
+func (b *Box) destroySteps(backups bool, saved *reliance, result *Destroyed) []Step {
 	rec := b.Record
 	// If the step "vm" fails: removed is false if nothing was removed, and stopped is true if the VM was only stopped.
 	removed, stopped := true, false
@@ -111,8 +109,14 @@ func (b *Box) destroySteps(backups bool, result *Destroyed) []Step {
 			was := b.Lima.Peek(rec.Instance)
 			// Errors are ignored: on a full disk no journal can be written, and destroy must still work. It can be run
 			// again without a journal.
-			_ = b.journal.begin(madeDisk, madeVM)
-			err := b.deleteVM(ctx, rec.Instance)
+			_ = b.journal.begin(append([]string{madeDisk, madeVM}, saved.made()...)...)
+			err := saved.frozen.check()
+			if err == nil && saved.frozen != nil { // first of all: deleteVM would wait for limactl
+				err = b.Lima.Kill(ctx, rec.Instance)
+			}
+			if err == nil {
+				err = b.deleteVM(ctx, rec.Instance)
+			}
 			if err != nil && b.keepWhole(ctx) == nil {
 				removed, stopped = false, was != limactl.Stopped && b.Lima.Peek(rec.Instance) == limactl.Stopped
 			}
@@ -125,6 +129,7 @@ func (b *Box) destroySteps(backups bool, result *Destroyed) []Step {
 		}, Changed: func() bool { return removed }, Undo: b.keepWhole},
 		{ID: "disk", Title: "remove the data disk", Do: func(ctx context.Context, _ *Progress) error { return b.deleteDisk(ctx, rec.Disk) }},
 	}
+	steps = append(steps, saved.after...)
 	if backups {
 		steps = append(steps, b.removeBackups(result)...)
 	} else {

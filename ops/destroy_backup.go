@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"hermes-box/internal/age"
-	"hermes-box/internal/spell"
 	"hermes-box/limactl"
 	"hermes-box/ops/backup"
 	"hermes-box/ops/fault"
@@ -18,7 +17,7 @@ const beforeDestroy = "before-destroy"
 
 // backupBefore returns the steps that back up a running box before it is destroyed. A box that does not run must have a
 // verified backup, and the user must have typed its name; then backupBefore returns a step that reads that backup.
-func (b *Box) backupBefore(ctx context.Context, confirmed bool, result *Destroyed) ([]Step, error) {
+func (b *Box) backupBefore(ctx context.Context, confirmed bool, saved *reliance, result *Destroyed) ([]Step, error) {
 	in, err := b.instance(ctx)
 	if err != nil {
 		return nil, err
@@ -31,7 +30,7 @@ func (b *Box) backupBefore(ctx context.Context, confirmed bool, result *Destroye
 		return nil, fault.New(fault.PreflightFailed, "box %q is starting, and is backed up before it is destroyed", b.Name()).
 			Hint("wait for it; to remove box %q and all its data without a backup: hermes-box destroy --force", b.Name())
 	case b.Record.Ready && !gone(in) && (in.State == limactl.Running || in.State == limactl.Degraded && !in.Dead):
-		return b.lastBackupSteps(result), nil
+		return b.lastBackupSteps(saved, result), nil
 	}
 	newest, err := b.newestBackup(ctx)
 	if err != nil {
@@ -47,7 +46,10 @@ func (b *Box) backupBefore(ctx context.Context, confirmed bool, result *Destroye
 			Hint("%s; to remove box %q and all its data without a backup: hermes-box destroy --force", hint, b.Name())
 	}
 	// finishes is true if the destroy that was cut off made this backup.
-	finishes := cut != nil && gone(in) && newest.Label == beforeDestroy && !newest.Time.Before(cut.Started.Truncate(time.Second))
+	finishes := cut != nil && gone(in) && slices.Contains(cut.Made, madeLast+newest.ID)
+	if finishes { // for the journal of this destroy, which may be cut off too
+		saved.id = newest.ID
+	}
 	if !confirmed && !finishes {
 		return nil, b.nameNeeded("", "box %q is %s, so it cannot be backed up now; its newest verified backup is %s, made %s ago, and what has changed since is lost",
 			b.Name(), in.State, newest.ID, age.Format(time.Since(newest.Time)))
@@ -57,6 +59,9 @@ func (b *Box) backupBefore(ctx context.Context, confirmed bool, result *Destroye
 		hint = "hermes-box start; " + hint
 	}
 	return []Step{{ID: "check", Title: "read the whole backup " + newest.ID, Do: func(ctx context.Context, p *Progress) error {
+		if !finishes {
+			p.Warn(fmt.Sprintf("the newest verified backup was made %s ago; what has changed since is lost", age.Format(time.Since(newest.Time))))
+		}
 		if err := b.readWhole(ctx, newest, p); err != nil {
 			return fault.New(fault.CodeOf(err), "the box is not destroyed: %w", err).Hint("%s", hint)
 		}
@@ -98,46 +103,6 @@ func (b *Box) newestBackup(ctx context.Context) (*backup.Envelope, error) {
 // its name or of one on another machine.
 func (b *Box) canReplace(e *backup.Envelope) bool {
 	return !e.Partial() && e.Disk != "" && e.Disk == b.Record.DataUUID
-}
-
-// lastBackupSteps returns the steps of the backup before a destroy. If one fails, the box stays. A backup reads only
-// files that have changed, so the chunks that it reuses from earlier backups are read again before old backups are
-// deleted.
-func (b *Box) lastBackupSteps(result *Destroyed) []Step {
-	made, begun := newBackup(), time.Now()
-	steps := b.backupSteps(beforeDestroy, false, made)
-	check := Step{ID: "check", Title: "read the whole backup", Do: func(ctx context.Context, p *Progress) error {
-		if made.OldestRead.After(begun) { // false in the same second, since OldestRead is rounded down
-			return nil // the whole backup was read back just now
-		}
-		if err := b.readWhole(ctx, &made.Envelope, p); err != nil {
-			return fault.New(fault.CodeOf(err), "%w", err).Hint("hermes-box backup --full; hermes-box destroy")
-		}
-		return nil
-	}}
-	steps = slices.Insert(steps, len(steps)-1, check)
-	without := fmt.Sprintf("to remove box %q and all its data without a backup: hermes-box destroy --force", b.Name())
-	for i, s := range steps {
-		steps[i].Do = func(ctx context.Context, p *Progress) error {
-			err := s.Do(ctx, p)
-			switch {
-			case err != nil && ctx.Err() == nil:
-				hint := without
-				if first := fault.HintOf(err); first != "" {
-					hint = first + "; " + without
-				}
-				return fault.New(fault.CodeOf(err), "the box is not destroyed, because its backup failed: %w", err).Hint("%s", hint)
-			case err == nil && made.Partial():
-				return fault.New(fault.PreflightFailed, "the box is not destroyed, because its backup %s is partial: %s could not be read", made.ID, spell.Count(made.Problems, "file")).
-					Hint("to see which: hermes-box backup verify; %s", without)
-			}
-			if made.ID != "" {
-				result.Backup = &made.Envelope
-			}
-			return err
-		}
-	}
-	return steps
 }
 
 // nameNeeded returns a NameNeeded. flags are the flags of the command besides --confirm.

@@ -133,7 +133,7 @@ func (b *Box) undoKey(ctx context.Context, made []string) error {
 	return nil
 }
 
-// The things that a create or a restore makes, as its journal names them.
+// The things that an operation makes, as its journal names them.
 const (
 	madeKey       = "key"
 	madeRecipient = "recipient" // the key of the new box was added to the recipients of existing backups
@@ -142,6 +142,7 @@ const (
 	madeRecord    = "claim"
 	madeDisk      = "disk"
 	madeVM        = "vm"
+	madeLast      = "last backup " // of a destroy: the backup that has everything that was in the box; its id follows
 )
 
 // removeMade removes a VM or a data disk that a journal names as made, by its exact name; it may be gone already.

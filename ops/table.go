@@ -103,8 +103,9 @@ ctrl-c, exactly what was made is removed again; the backup stays as it is.`,
 			Name:   "destroy",
 			Effect: "remove the box: its VM and its data disk",
 			Long: `Remove the box: its VM, its data disk with everything in it, and the host's record of it. Only these, by
-their exact names, are touched. A running box is backed up first, and stays if that fails; a box that does not run needs a
-verified backup. Backups stay, with the key that opens them: restore makes the box anew from them.`,
+their exact names, are touched. A running box is backed up first, and stays if that fails: after the backup
+its data disk is frozen, what has changed meanwhile is copied too, and then the VM is killed. A box that does not run needs
+a verified backup. Backups stay, with the key that opens them: restore makes the box anew from them.`,
 			Words:       "delete remove rm erase wipe purge uninstall",
 			Needs:       NeedsBox,
 			Destructive: true,

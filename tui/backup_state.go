@@ -100,7 +100,11 @@ func (s *state) bytesOf(o ops.Operation) int64 {
 // newestText returns a line about the newest good backup, for the question before a box is destroyed.
 func (m *model) newestText() string {
 	if e := m.lastGood(); e != nil {
-		return "\nThe newest good backup is " + age.Format(m.now().Sub(e.Time)) + " old."
+		text := "\nThe newest good backup is " + age.Format(m.now().Sub(e.Time)) + " old."
+		if s := m.status().State; s == "stopped" || s == "absent" {
+			text += " What has changed since is lost."
+		}
+		return text
 	}
 	return "\nThere is no good backup."
 }

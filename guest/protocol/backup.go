@@ -9,7 +9,13 @@ const (
 // BackupRequest is the request of VerbBackup.
 type BackupRequest struct {
 	Freeze string `json:"freeze,omitempty"` // why no snapshot is to be made; empty: a snapshot is tried first
+	// Hold freezes the data disk and keeps it frozen after the copy, until the host ends the call. After the last byte of
+	// the stream comes an event of the phase PhaseHeld. If the host does not end the call in time, the call fails.
+	Hold bool `json:"hold,omitempty"`
 }
+
+// PhaseHeld is the phase of a backup whose stream is complete, while the data disk stays frozen.
+const PhaseHeld = "held"
 
 // SnapshotFull is the code of the error for a backup whose snapshot had no more room. The stream is then invalid.
 const SnapshotFull = "snapshot_full"

@@ -22,7 +22,7 @@ import (
 )
 
 // Version is raised with every change to this package. Host and helper must agree exactly.
-const Version = 7
+const Version = 8
 
 // Paths inside the guest that both sides use.
 const (

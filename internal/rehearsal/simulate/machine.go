@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"hermes-box/guest/machine"
 )
 
@@ -133,10 +135,31 @@ func (s *Machine) Offline(context.Context) error {
 	return s.change("offline", func(*state) error { return nil })
 }
 
-// Freeze is only recorded: in Did, and in the record of the machine until the thaw.
+// Freeze is recorded in Did, and in the record of the machine until the thaw. Only programs that use Write have to wait
+// for the thaw.
 func (s *Machine) Freeze(_ context.Context, path string, _ time.Duration) (thaw func() error, err error) {
-	return s.hold("freeze", "thaw", path, nil)
+	writers := s.writers()
+	if err := writers.Lock(); err != nil {
+		return nil, err
+	}
+	end, err := s.hold("freeze", "thaw", path, nil)
+	if err != nil {
+		return nil, errors.Join(err, writers.Close())
+	}
+	return func() error { return errors.Join(end(), writers.Close()) }, nil
 }
+
+// Write calls write while the machine is not frozen; it waits for the thaw.
+func (s *Machine) Write(write func() error) error {
+	writers := s.writers()
+	if err := writers.RLock(); err != nil {
+		return err
+	}
+	return errors.Join(write(), writers.Close())
+}
+
+// writers is a lock on the root directory, which a freeze holds alone and those who write share.
+func (s *Machine) writers() *flock.Flock { return flock.New(s.root, flock.SetFlag(os.O_RDONLY)) }
 
 // hold records that a path is held, until release is called. After a crash the record still shows it.
 func (s *Machine) hold(begin, end, path string, check func(*state) error) (release func() error, err error) {
