@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -69,6 +71,18 @@ in the config says how many are kept.`,
 	return cmd
 }
 
+// warnOfClock prints a warning if the newest backup, which the user means by nothing or latest, may not be the right one.
+func (a *app) warnOfClock(b *ops.Box, given string) {
+	wrong := b.WrongClock(given)
+	switch {
+	case wrong == "":
+	case a.events: // with --events every line of stderr is JSON
+		json.NewEncoder(a.errs).Encode(ops.Event{Time: time.Now().UTC(), Kind: ops.Warning, Box: a.box, Line: wrong})
+	default:
+		fmt.Fprintf(a.errs, "%s %s\n", style{a.colored(a.errs)}.yellow("!"), a.shown(wrong))
+	}
+}
+
 func backupMade(p *printer, made *ops.BackupMade) {
 	p.line("%s backup %s: %s, %s; %s added on this disk", p.green("✓"), p.bold(made.ID), spell.Count(made.Entries, "file"), sizeText(made.Bytes), sizeText(made.Added))
 	p.line("  programs in the box could not write for %s", tui.FrozenText(made))
@@ -100,6 +114,7 @@ func (a *app) backupList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, ops.Latest)
 			list, err := b.Backups()
 			if err != nil {
 				return err
@@ -165,6 +180,7 @@ read. If its record, the file ID.json, is damaged or missing, the record is writ
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, strings.Join(args, ""))
 			id := ""
 			if len(args) > 0 {
 				id = args[0]
@@ -209,6 +225,7 @@ damaged one from which files can still be read, if no other backup of its data d
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, args[0])
 			sink, end := a.sink()
 			id, err := b.DeleteBackup(cmd.Context(), args[0], force, sink)
 			end()

@@ -33,6 +33,7 @@ the file without this program.`,
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, args[0])
 			b.Mirrors = append(b.Mirrors, a.mirrors...)
 			secret := ""
 			if passphrase || stdin {
@@ -172,6 +173,7 @@ and times are kept, owners are not. Nothing is replaced: if a name exists in the
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, args[0])
 			sink, end := a.sink()
 			got, err := b.GetFiles(cmd.Context(), args[0], args[1:], to, sink)
 			end()

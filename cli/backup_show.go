@@ -25,6 +25,7 @@ it can be given to hermes-box backup get.`,
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, args[0])
 			over := a.meanwhile("opening the backup")
 			shown, err := b.ShowBackup(cmd.Context(), args[0])
 			over()

@@ -32,6 +32,7 @@ only this user can read them. If the drill is killed, the next command removes t
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, strings.Join(args, ""))
 			sink, end := a.sink()
 			drill := b.DrillBox
 			if files {

@@ -39,6 +39,7 @@ can sign the other out.`,
 			if err != nil {
 				return err
 			}
+			a.warnOfClock(b, args[0])
 			b.Mirrors = append(b.Mirrors, a.mirrors...)
 			b.KeyStore = cmp.Or(a.keyStore, b.KeyStore)
 			from.Backup = args[0]

@@ -94,6 +94,16 @@ func (b *Box) backupNamed(given string) (string, error) {
 		Hint("give more of the id")
 }
 
+// WrongClock says why the newest backup may not be the one that a user means who gives Latest or nothing: the times of the
+// backups cannot be right. It returns "" if they can, or if the user gives an id.
+func (b *Box) WrongClock(given string) string {
+	if given != "" && given != Latest {
+		return ""
+	}
+	list, _ := backup.List(b.Pool()) // without the list the command fails anyway
+	return backup.WrongClock(list, time.Now())
+}
+
 func (b *Box) newest(list []backup.Envelope) (string, error) {
 	if len(list) == 0 {
 		none := fault.New(fault.NotFound, "box %q has no backup", b.Name())

@@ -51,8 +51,12 @@ func (b *Box) backupBefore(ctx context.Context, confirmed bool, saved *reliance,
 		saved.id = newest.ID
 	}
 	if !confirmed && !finishes {
-		return nil, b.nameNeeded("", "box %q is %s, so it cannot be backed up now; its newest verified backup is %s, made %s ago, and what has changed since is lost",
-			b.Name(), in.State, newest.ID, age.Format(time.Since(newest.Time)))
+		wrong := b.WrongClock(Latest)
+		if wrong != "" {
+			wrong = "; " + wrong
+		}
+		return nil, b.nameNeeded("", "box %q is %s, so it cannot be backed up now; its newest verified backup is %s, made %s ago, and what has changed since is lost%s",
+			b.Name(), in.State, newest.ID, age.Format(time.Since(newest.Time)), wrong)
 	}
 	hint := fmt.Sprintf("hermes-box backup list; to remove box %q and all its data without a backup: hermes-box destroy --force", b.Name())
 	if !gone(in) {

@@ -20,6 +20,8 @@ import (
 type Header struct {
 	Format    int        `json:"format"`
 	ID        string     `json:"id"`
+	Number    int64      `json:"number,omitempty"`   // see Envelope
+	Imported  bool       `json:"imported,omitempty"` // see Envelope
 	Time      time.Time  `json:"time"`
 	Box       string     `json:"box"`
 	Disk      string     `json:"disk,omitempty"`  // UUID of the file system of the data disk, which each box formats once

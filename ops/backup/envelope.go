@@ -22,7 +22,9 @@ import (
 // Envelope describes a backup. It is the plaintext file beside the bundle, and can be read without a key.
 type Envelope struct {
 	Format     int       `json:"format"`
-	ID         string    `json:"id"` // <time> or <time>-<label>: the name of the bundle without .age
+	ID         string    `json:"id"`                 // <time> or <time>-<label>: the name of the bundle without .age
+	Number     int64     `json:"number,omitempty"`   // greater than those of all backups in the pool when it was made or imported; 0: an earlier version made it
+	Imported   bool      `json:"imported,omitempty"` // it was made elsewhere
 	Time       time.Time `json:"time"`
 	Box        string    `json:"box"`
 	Disk       string    `json:"disk,omitempty"` // UUID of the file system of the data disk, which each box formats once
@@ -89,17 +91,12 @@ func envelopeName(id string) string { return id + ".json" }
 // this file, but no envelope, is not listed. A bundle that has neither is listed as damaged.
 func changingName(id string) string { return "tmp/" + envelopeName(id) }
 
-// List returns the backups in the pool in dir, oldest first. It needs no key. A backup with a damaged envelope, or with
-// none, is in the list too, with Damaged set. A directory that does not exist has none; one that cannot be reached,
-// because it is on a disk that is not mounted, is an error.
-//
-// A backup whose time is more than a day ahead comes before the others: it was made before the clock was put right.
+// List returns the backups in the pool in dir, oldest first: see sorted. It needs no key. A backup with a damaged
+// envelope, or with none, is in the list too, with Damaged set. A directory that does not exist has none; one that cannot
+// be reached, because it is on a disk that is not mounted, is an error.
 func List(dir string) ([]Envelope, error) { return listAt(dir, time.Now()) }
 
 func (p *Pool) listed() ([]Envelope, error) { return listAt(p.disk.dir, p.now()) }
-
-// ahead is how far in the future the time of a backup may be. A time further ahead is that of a wrong clock.
-const ahead = 24 * time.Hour
 
 // listAt is List, with now instead of the time of the clock.
 func listAt(dir string, now time.Time) ([]Envelope, error) {
@@ -119,17 +116,7 @@ func listAt(dir string, now time.Time) ([]Envelope, error) {
 			list = append(list, *env)
 		}
 	}
-	wrong := func(e Envelope) bool { return e.Time.After(now.Add(ahead)) }
-	slices.SortFunc(list, func(a, b Envelope) int {
-		if x, y := wrong(a), wrong(b); x != y {
-			if x {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return list, nil
+	return sorted(list, now), nil
 }
 
 // ids returns the ids of the bundles and envelopes in the directory of a pool.

@@ -35,6 +35,10 @@ func (p *Pool) Import(ctx context.Context, file io.Reader, put PutArtifact, prog
 			return nil, fault.New(fault.AlreadyExists, "the backup %s exists already", x.h.ID).Hint("hermes-box backup verify %s", x.h.ID)
 		}
 	}
+	x.h.Imported = true
+	if x.h.Number, err = p.nextNumber(ctx); err != nil {
+		return nil, err
+	}
 	var env *Envelope
 	err = x.stream(ctx, func(ctx context.Context, in *tree.Reader) (err error) {
 		env, err = p.write(ctx, in, x.h, Meta{}, nil, progress)

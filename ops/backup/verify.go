@@ -128,8 +128,8 @@ func (b *Bundle) compare(ctx context.Context, want func(*line) bool, progress fu
 }
 
 // readBack reads a bundle that is not listed yet, and every file in it that has a fresh chunk: one that must be read
-// back. It returns how many chunks it read.
-func (p *Pool) readBack(ctx context.Context, in io.Reader, id string, fresh []bool, inspect func(*Bundle)) (int, error) {
+// back.
+func (p *Pool) readBack(ctx context.Context, in io.Reader, id string, fresh []bool, inspect func(*Bundle)) error {
 	want := func(l *line) bool {
 		for _, r := range l.refs {
 			if fresh[r[0]] {
@@ -140,19 +140,19 @@ func (p *Pool) readBack(ctx context.Context, in io.Reader, id string, fresh []bo
 	}
 	b, err := p.decodeBundle(reader{ctx, in}, id, want)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer b.Close()
 	r, err := b.compare(ctx, want, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if r.DamagedAll > 0 {
-		return 0, fault.New(fault.IntegrityFailed, "reading the backup back found %s whose content differs from that in the box, such as %q", spell.Count(r.DamagedAll, "file"), r.Damaged[0]).
+		return fault.New(fault.IntegrityFailed, "reading the backup back found %s whose content differs from that in the box, such as %q", spell.Count(r.DamagedAll, "file"), r.Damaged[0]).
 			Hint("check the disk and the memory of this computer; to read every file again: hermes-box backup --full")
 	}
 	if inspect != nil {
 		inspect(b)
 	}
-	return r.Chunks, nil
+	return nil
 }

@@ -47,7 +47,11 @@ func (p *Pool) Write(ctx context.Context, stream io.Reader, meta Meta, previous 
 	if err != nil {
 		return nil, err
 	}
-	h := Header{Format: 1, ID: newID(at, meta.Label), Time: at, Box: meta.Box, Disk: meta.Disk, Arch: in.Header.Arch, Taken: in.Header.Taken,
+	number, err := p.nextNumber(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := Header{Format: 1, ID: newID(at, meta.Label), Number: number, Time: at, Box: meta.Box, Disk: meta.Disk, Arch: in.Header.Arch, Taken: in.Header.Taken,
 		Label: meta.Label, Lock: meta.Lock, Artifacts: meta.Artifacts}
 	if _, _, err := ParseID(h.ID); err != nil {
 		return nil, fault.New(fault.InvalidInput, "%q is not a label", meta.Label).Hint("use up to 32 lower-case letters, digits and dashes")
@@ -130,8 +134,7 @@ func (p *Pool) writeBundle(s *storer, h Header, lines *temp, chunks []Chunk, fre
 	if _, err := written.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	read, err := p.readBack(ctx, written, h.ID, fresh, inspect)
-	if err != nil {
+	if err := p.readBack(ctx, written, h.ID, fresh, inspect); err != nil {
 		return nil, err
 	}
 	info, err := written.Stat()
@@ -139,7 +142,12 @@ func (p *Pool) writeBundle(s *storer, h Header, lines *temp, chunks []Chunk, fre
 		return nil, err
 	}
 	env := p.envelopeOf(&h, chunks, info.Size(), digest)
-	env.Added, env.ReadBack, env.Verified = env.Added+s.added, min(read, len(chunks)), p.now().UTC().Truncate(time.Second)
+	for _, is := range fresh {
+		if is {
+			env.ReadBack++
+		}
+	}
+	env.Added, env.Verified = env.Added+s.added, p.now().UTC().Truncate(time.Second)
 	committed = true
 	return env, p.list(ctx, env, t)
 }
@@ -147,7 +155,7 @@ func (p *Pool) writeBundle(s *storer, h Header, lines *temp, chunks []Chunk, fre
 // envelopeOf returns the envelope of a backup that was not verified yet, whose bundle has size bytes and this digest.
 // Added counts only the bundle.
 func (p *Pool) envelopeOf(h *Header, chunks []Chunk, size int64, digest string) *Envelope {
-	env := &Envelope{Format: 1, ID: h.ID, Time: h.Time, Box: h.Box, Disk: h.Disk, Label: h.Label, Arch: h.Arch, Size: size, Digest: digest,
+	env := &Envelope{Format: 1, ID: h.ID, Number: h.Number, Imported: h.Imported, Time: h.Time, Box: h.Box, Disk: h.Disk, Label: h.Label, Arch: h.Arch, Size: size, Digest: digest,
 		Recipients: []string{}, Entries: h.Summary.Entries, Bytes: h.Summary.Bytes, Problems: h.Summary.Problems, Added: size,
 		Chunks: len(chunks), OldestRead: p.now().UTC().Truncate(time.Second)}
 	for _, r := range p.recipients {
@@ -162,8 +170,8 @@ func (p *Pool) envelopeOf(h *Header, chunks []Chunk, size int64, digest string) 
 }
 
 // newTime returns the time for a new backup: now, or a second after the newest one if the clock was put back, so that
-// the newest backup is the last in the list. A backup more than a day ahead does not count: see List. No two backups of
-// a pool have the same time.
+// the times agree with the order of the backups. A backup more than a day ahead does not count: its clock was wrong. No
+// two backups of a pool have the same time.
 func (p *Pool) newTime() (time.Time, error) {
 	at := p.now().UTC().Truncate(time.Second)
 	entries, err := os.ReadDir(p.disk.dir)
