@@ -137,7 +137,11 @@ type listed struct {
 
 func backupRows(p *printer, b *ops.Box, list []backup.Envelope) {
 	drills, _ := b.Drills() // on an error only the results of drills are missing
-	if len(list) == 0 {
+	switch {
+	case len(list) > 0:
+	case b.Record == nil || !b.Record.Ready:
+		p.line("no backups, and no box; to create the box: hermes-box create; to bring back an exported backup: hermes-box backup import FILE")
+	default:
 		p.line("no backups; to make one: hermes-box backup")
 	}
 	for _, e := range list {

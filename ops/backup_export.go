@@ -66,7 +66,7 @@ func (b *Box) ExportBackup(ctx context.Context, given, path, passphrase string, 
 		{ID: "check", Title: "read the file back", Do: x.check},
 	}}
 	if err := plan.Run(ctx, sink); err != nil {
-		return nil, err
+		return nil, b.deletedMeanwhile(ctx, id, err)
 	}
 	return x.result, nil
 }

@@ -62,7 +62,7 @@ func (b *Box) GetFiles(ctx context.Context, given string, paths []string, dir st
 		{ID: "get", Title: "copy the files", Do: g.get},
 	}}
 	if err := plan.Run(ctx, sink); err != nil {
-		return nil, err
+		return nil, b.deletedMeanwhile(ctx, id, err)
 	}
 	return g.result, nil
 }

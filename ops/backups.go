@@ -237,3 +237,13 @@ func (b *Box) diskOf(id string) string {
 	}
 	return ""
 }
+
+// deletedMeanwhile returns the error for a backup that is no longer listed, because another process has deleted it while
+// it was read; otherwise it returns err. An export and a copy do not hold the lock of the box.
+func (b *Box) deletedMeanwhile(ctx context.Context, id string, err error) error {
+	list, listErr := b.Backups()
+	if ctx.Err() != nil || listErr != nil || slices.ContainsFunc(list, func(e backup.Envelope) bool { return e.ID == id }) {
+		return err
+	}
+	return fault.New(fault.NotFound, "the backup %s was deleted while it was read", id).Hint("hermes-box backup list")
+}

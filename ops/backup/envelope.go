@@ -13,9 +13,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"hermes-box/guest/protocol"
+	"hermes-box/ops/fault"
 	"hermes-box/ops/store"
 )
 
@@ -103,6 +107,9 @@ func listAt(dir string, now time.Time) ([]Envelope, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, store.Reachable(dir)
+	} else if errors.Is(err, syscall.ENOTDIR) {
+		return nil, fault.New(fault.PreflightFailed, "%s should be the directory of the backups, but is not a directory", dir).
+			Hint("move it away, or put the directory back from a copy: ls -l %s", shellescape.Quote(dir))
 	} else if err != nil {
 		return nil, err
 	}
