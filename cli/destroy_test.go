@@ -224,7 +224,7 @@ func TestDestroyDoesNotCountAnImportedBackup(t *testing.T) {
 	if err == nil || !strings.Contains(out, own) || strings.Contains(out, foreign) {
 		t.Errorf("destroy: %v %s", err, out)
 	}
-	m.must("backup", "delete", own)
+	m.must("backup", "delete", own, "--force")
 	if out, _, err := m.run("destroy", "--json", "--confirm", "main"); err == nil || !strings.Contains(out, "has no verified backup") {
 		t.Errorf("destroy with only an imported backup: %v %s", err, out)
 	}
