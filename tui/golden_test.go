@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/internal/race"
 	"hermes-box/ops"
 	"hermes-box/ops/fault"
 	"hermes-box/ops/lock"
@@ -22,7 +23,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "rewrite the golden files and the keys in the README")
-	every  = flag.Bool("every", false, "try every view at every size")
+	every  = flag.Bool("every", false, "try every view at every size up to 130x50")
 )
 
 // scene is a view in a state.
@@ -330,13 +331,10 @@ func TestGolden(t *testing.T) {
 }
 
 // No size makes the dashboard panic, and no frame is larger than the terminal. With -every each view is tried at each
-// size. Without it, each size is tried with some view, and each view with every fourth width and height, the smallest
-// sizes, and the sizes where the layout changes.
+// size up to 130x50. Otherwise, each size is tried with some view, and each view with every fourth width and height, the
+// smallest sizes, and the sizes where the layout changes. The race detector makes this slow, so fewer are tried then.
 func TestSizes(t *testing.T) {
-	step := 4
-	if *every {
-		step = 1
-	}
+	step := 4 * race.Every(4)
 	edge := func(n int, edges ...int) bool {
 		return slices.ContainsFunc(edges, func(e int) bool { return n >= e-1 && n <= e+1 })
 	}
@@ -346,7 +344,8 @@ func TestSizes(t *testing.T) {
 			m := s.make(80, 24)
 			for w := 0; w <= 200; w++ {
 				for h := 0; h <= 80; h++ {
-					if (w%step != i%step || h%step != i/step%step) && (w > 3 || h > 3) && !(edge(w, 60, 76, 110) && edge(h, 16, 20, 24)) {
+					chosen := w%step == i%step && h%step == i/step%step || *every && w <= 130 && h <= 50
+					if !chosen && (w > 3 || h > 3) && !(edge(w, 60, 76, 110) && edge(h, 16, 20, 24)) {
 						continue
 					}
 					m.update(sized(w, h))
