@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"al.essio.dev/pkg/shellescape"
+	"github.com/spf13/cobra"
 
 	"hermes-box/internal/rehearsal/demo"
 	"hermes-box/ops"
@@ -169,7 +170,7 @@ var commandWord = regexp.MustCompile("(?:^|[\\n\"'`(]\\s*|[;:,|]\\s+|\\b(?:then|
 func TestCommandsInMessagesExist(t *testing.T) {
 	root := (&app{}).root()
 	seen := 0
-	eachString(t, func(where, text string) {
+	eachString(t, func(where place, text string) {
 		if strings.HasPrefix(text, "hermes-box/") {
 			return
 		}
@@ -206,12 +207,18 @@ func TestCommandsInMessagesExist(t *testing.T) {
 // hintCommand matches a command line that begins a message or follows a separator in it.
 var hintCommand = regexp.MustCompile(`(?:^|[;:]\s+)(?:(?:then|or|and)\s+)?(?:hermes-box|age-keygen|LIMA_HOME=%s limactl)((?: [^;:|&,()\n]+)?)`)
 
+// hintOperand matches a %s that stands for a command in a hint, as in "to retry: %s".
+var hintOperand = regexp.MustCompile(`(?:^|[;:] )(?:hermes-box )?%s((?: [^;:|&,()\n]+)?)`)
+
+var plainWord = regexp.MustCompile(`^[a-z]{2,}$`)
+
 // In a hint, only a separator may follow a command, so that the command can be pasted: "to see it: hermes-box status"
 // is right, "hermes-box status shows it" is wrong.
 func TestHintsHaveNoProseAfterCommands(t *testing.T) {
+	root := (&app{}).root()
 	known := append(strings.Fields("executor dashboard list on off file"), ops.LogSources...)
 	for _, hint := range []string{"hermes-box status shows it", "to see it: hermes-box logs boot; hermes-box create makes it", "hermes-box destroy --force removes box %q"} {
-		if prose(hint, known) == "" {
+		if prose(root, hint, known) == "" {
 			t.Errorf("%q passes", hint)
 		}
 	}
@@ -223,7 +230,7 @@ func TestHintsHaveNoProseAfterCommands(t *testing.T) {
 		}
 	}
 	seen := 0
-	eachString(t, func(where, text string) {
+	eachString(t, func(where place, text string) {
 		if then.MatchString(text) {
 			t.Errorf("%s: %q cannot be pasted: leave out \"then\"", where, text)
 		}
@@ -231,11 +238,11 @@ func TestHintsHaveNoProseAfterCommands(t *testing.T) {
 			return
 		}
 		seen++
-		if word := prose(text, known); word != "" {
+		if word := prose(root, text, known); word != "" {
 			t.Errorf("%s: %q goes on with %q after a command", where, text, word)
 		}
 	})
-	eachNode(t, func(where string, n ast.Node) bool { // in a hint a %s may be a command; elsewhere it may be anything
+	eachNode(t, func(where place, n ast.Node) bool { // in a hint a %s may be a command; elsewhere it may be anything
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) == 0 {
 			return true
@@ -244,10 +251,10 @@ func TestHintsHaveNoProseAfterCommands(t *testing.T) {
 			return true
 		}
 		text := concatenated(call.Args[0])
-		for _, m := range regexp.MustCompile(`(?:^|[;:] )(?:hermes-box )?%s((?: [^;:|&,()\n]+)?)`).FindAllStringSubmatch(text, -1) {
+		for _, m := range hintOperand.FindAllStringSubmatch(text, -1) {
 			seen++
 			for _, word := range strings.Fields(m[1]) {
-				if regexp.MustCompile(`^[a-z]{2,}$`).MatchString(word) {
+				if plainWord.MatchString(word) {
 					t.Errorf("%s: %q goes on with %q after a command", where, text, word)
 				}
 			}
@@ -261,8 +268,7 @@ func TestHintsHaveNoProseAfterCommands(t *testing.T) {
 
 // prose returns the first word that follows a command in a hint without being a part of it, or "". The words in known
 // are arguments.
-func prose(hint string, known []string) string {
-	root := (&app{}).root()
+func prose(root *cobra.Command, hint string, known []string) string {
 	for _, m := range hintCommand.FindAllStringSubmatch(hint, -1) {
 		line, _, _ := strings.Cut(m[1], " -- ")
 		words := strings.Fields(line)
@@ -274,7 +280,7 @@ func prose(hint string, known []string) string {
 			words = rest
 		}
 		for _, word := range words {
-			if regexp.MustCompile(`^[a-z]{2,}$`).MatchString(word) && !slices.Contains(known, word) {
+			if plainWord.MatchString(word) && !slices.Contains(known, word) {
 				return word
 			}
 		}
@@ -296,11 +302,19 @@ func flagsOf(line string) (flags []string) {
 	return flags
 }
 
+// place is the position of a node. Its text is made only when it is printed, since there are many nodes.
+type place struct {
+	files *token.FileSet
+	pos   token.Pos
+}
+
+func (p place) String() string { return p.files.Position(p.pos).String() }
+
 // eachString calls visit with the strings in the files of eachNode, except import paths. A concatenation is one
 // string.
-func eachString(t *testing.T, visit func(where, text string)) {
+func eachString(t *testing.T, visit func(where place, text string)) {
 	t.Helper()
-	eachNode(t, func(where string, n ast.Node) bool {
+	eachNode(t, func(where place, n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
 			return false
@@ -320,7 +334,7 @@ func eachString(t *testing.T, visit func(where, text string)) {
 
 // eachNode calls visit with the position of each node in the Go files of the program and with the node, as ast.Inspect
 // does. It leaves out tests and the directories e2e, testdata and screenshots.
-func eachNode(t *testing.T, visit func(where string, n ast.Node) bool) {
+func eachNode(t *testing.T, visit func(where place, n ast.Node) bool) {
 	t.Helper()
 	set := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
@@ -337,7 +351,7 @@ func eachNode(t *testing.T, visit func(where string, n ast.Node) bool) {
 		if err != nil {
 			return err
 		}
-		ast.Inspect(file, func(n ast.Node) bool { return n != nil && visit(set.Position(n.Pos()).String(), n) })
+		ast.Inspect(file, func(n ast.Node) bool { return n != nil && visit(place{set, n.Pos()}, n) })
 		return nil
 	})
 	if err != nil {
