@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"hermes-box/ops"
 )
 
 // If nobody reads its output, a verb exits with 141, the status of a command that SIGPIPE ends. A verb that changes the box
@@ -14,7 +16,7 @@ func TestExitStatusWithoutAReader(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.makeStoppedBox()
-	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"doctor"}, {"help"}, {"stop"}, {"destroy", "--force"}} {
+	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"doctor"}, {"help"}, {"start"}, {"stop"}, {"destroy", "--force"}} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -27,6 +29,11 @@ func TestExitStatusWithoutAReader(t *testing.T) {
 			t.Errorf("%v: %v: %s", args, err, stderr.String())
 		}
 		w.Close()
+		if want := map[string]string{"start": "running", "stop": "stopped"}[args[0]]; want != "" {
+			if st := decode[ops.Status](t, m.must("status", "--json")).Result; st.State != want {
+				t.Errorf("%v: the box is %s", args, st.State)
+			}
+		}
 	}
 	if remaining := m.inventory(); len(remaining) > 0 {
 		t.Errorf("destroy left %v", remaining)

@@ -114,4 +114,8 @@ func TestListeners(t *testing.T) {
 	if got := Answering([]Listener{{Addr: netip.IPv6Unspecified()}, {Addr: netip.IPv4Unspecified()}}, Loopback); got == nil || !got.Addr.Is4() {
 		t.Errorf("loopback: %+v", got)
 	}
+	// A listener on [::] gets connections over IPv4 too, if nothing else listens there.
+	if got := Answering([]Listener{{Addr: netip.IPv6Unspecified()}}, Loopback); got == nil || got.Addr != netip.IPv6Unspecified() {
+		t.Errorf("loopback, a listener on [::]: %+v", got)
+	}
 }
