@@ -15,8 +15,8 @@ import (
 func TestExitStatusWithoutAReader(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	m.makeStoppedBox()
-	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"doctor"}, {"help"}, {"start"}, {"stop"}, {"destroy", "--force"}} {
+	m.makeBox()
+	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"doctor"}, {"help"}, {"stop"}, {"start"}, {"destroy", "--force"}} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
