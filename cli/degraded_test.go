@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hermes-box/internal/rehearsal"
+	"hermes-box/internal/ttytest"
 	"hermes-box/ops"
 )
 
@@ -40,6 +41,10 @@ func TestErrorsOfLimaAtBootDoNotDegradeTheBox(t *testing.T) {
 	m.must("exec", "--", "true")
 	m.must("logs", "hermes")
 	m.must("login", "--json")
+	tm := ttytest.Start(t, m.cmd("", "ssh"), 80, 24, "TERM=xterm-256color")
+	tm.Hears(`\$ `)
+	tm.Type("exit\r")
+	wantExit(t, tm, 0)
 	if st := decode[ops.Status](t, m.must("status", "--json")).Result; !st.Live || st.State != "degraded" || st.Components[5].State != "healthy" {
 		t.Errorf("%+v", st)
 	}
@@ -58,6 +63,10 @@ func TestBoxWithBrokenHostAgentCanBeUsed(t *testing.T) {
 	}
 	m.must("exec", "--", "true")
 	m.must("logs", "hermes")
+	tm := ttytest.Start(t, m.cmd("", "ssh"), 80, 24, "TERM=xterm-256color")
+	tm.Hears(`\$ `)
+	tm.Type("exit\r")
+	wantExit(t, tm, 0)
 	if _, stderr, err := m.run("start"); err == nil || !strings.Contains(stderr, "hint: hermes-box restart") {
 		t.Errorf("start: %v %s", err, stderr)
 	}
@@ -125,6 +134,17 @@ func TestVMGoneKeepsTheData(t *testing.T) {
 	m.must("destroy", "--force", "--quiet")
 }
 
+// driftCodex changes the versions of Lima and Codex in the lock.
+func (m *machine) driftCodex() {
+	m.t.Helper()
+	lock, err := os.ReadFile(filepath.Join(m.dir, "hermes-box.lock"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	before, codex, _ := strings.Cut(string(lock), "  codex:\n")
+	m.write("hermes-box.lock", []byte(strings.Replace(before, "version: 2.1.3", "version: 2.1.4", 1)+"  codex:\n"+strings.Replace(codex, "demo-1", "demo-9", 2)))
+}
+
 // If the lock of a stopped box has changed, status says what has drifted, since the applied lock is saved with the last
 // status.
 func TestDriftOfAStoppedBoxHasAReason(t *testing.T) {
@@ -132,12 +152,7 @@ func TestDriftOfAStoppedBoxHasAReason(t *testing.T) {
 	m := newMachine(t)
 	m.makeBox()
 	m.must("stop", "--quiet")
-	lock, err := os.ReadFile(filepath.Join(m.dir, "hermes-box.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, codex, _ := strings.Cut(string(lock), "  codex:\n")
-	m.write("hermes-box.lock", []byte(strings.Replace(before, "version: 2.1.3", "version: 2.1.4", 1)+"  codex:\n"+strings.Replace(codex, "demo-1", "demo-9", 2)))
+	m.driftCodex()
 	st := decode[ops.Status](t, m.must("status", "--json")).Result
 	if len(st.Platform) == 0 {
 		t.Errorf("no platform drift: %+v", st)

@@ -19,7 +19,7 @@ func TestStartFailsAtOnceWhenSystemdGivesUpOnAService(t *testing.T) {
 	if took := time.Since(begun); err == nil || took > 2*time.Minute { // start waits up to ten minutes for a service that may still become healthy
 		t.Errorf("after %v: %v", took, err)
 	}
-	for _, want := range []string{"hermes-box: executor: failed, ", "hint: to see more: hermes-box logs executor", "not undone: boot the VM: the VM stays up; to stop it: hermes-box stop"} {
+	for _, want := range []string{"demo executor: ended with status 1\n", "hermes-box: executor: failed, ", "hint: to see more: hermes-box logs executor", "not undone: boot the VM: the VM stays up; to stop it: hermes-box stop"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("no %q in:\n%s", want, stderr)
 		}
