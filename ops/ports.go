@@ -52,11 +52,11 @@ func (p Port) Problem() string {
 }
 
 // PortProblems returns the ports whose problem should be shown: those that another program holds, those of a live box
-// that are not forwarded, and those of a running box that nobody listens on.
+// that are not forwarded while no operation changes it, and those of a running box that nobody listens on.
 func (s *Status) PortProblems() (bad []Port) {
 	for _, p := range s.Forwards {
 		switch {
-		case p.State == PortTaken, p.State == PortNotForwarded && s.Live, p.State == PortNotListening && s.Live && s.State == string(limactl.Running):
+		case p.State == PortTaken, p.State == PortNotForwarded && s.Live && s.Underway.during() == "", p.State == PortNotListening && s.Live && s.State == string(limactl.Running):
 			bad = append(bad, p)
 		}
 	}

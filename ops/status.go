@@ -110,13 +110,25 @@ func (b *Box) Status(ctx context.Context) (*Status, error) {
 		st.Guest = brief(st.Guest)
 	}
 	st.Forwards = b.judgePorts(ctx, ports(portLimit(ended.Sub(begun))), s.guest, off(s.vm) && s.guest == nil)
-	if dead := deadForwards(st.Forwards); dead != "" && st.State == string(limactl.Running) {
-		if len(s.vm.Notes) > 0 {
-			dead += " (Lima reported at boot: " + s.vm.Notes[0] + ")"
-		}
-		st.State, st.Cause = string(limactl.Degraded), dead
-	}
+	st.settleForwards(s.vm.Notes)
 	return st, nil
+}
+
+// settleForwards changes the state of a running box whose ports are not forwarded. While an operation changes the box,
+// that is no problem: its services stop and start one after the other.
+func (s *Status) settleForwards(notes []string) {
+	dead := deadForwards(s.Forwards)
+	if dead == "" || s.State != string(limactl.Running) {
+		return
+	}
+	if during := s.Underway.during(); during != "" {
+		s.State = string(during)
+		return
+	}
+	if len(notes) > 0 {
+		dead += " (Lima reported at boot: " + notes[0] + ")"
+	}
+	s.State, s.Cause = string(limactl.Degraded), dead
 }
 
 // brief returns a status without the lock and the components, for results that have both already.
