@@ -128,10 +128,29 @@ func TestVMGoneKeepsTheData(t *testing.T) {
 			t.Errorf("%s does not say that create keeps the disk: %s%s", verb, out, stderr)
 		}
 	}
+	if _, stderr, _ := m.run("start"); !strings.Contains(stderr, "there is no backup; to delete it with all its data: hermes-box destroy --force") {
+		t.Errorf("start: %s", stderr)
+	}
 	if remaining := strings.Join(m.inventory(), " "); remaining != "main.json disk main-data" {
 		t.Errorf("remaining: %s", remaining)
 	}
 	m.must("destroy", "--force", "--quiet")
+}
+
+// If the VM is gone, the hint names the newest backup, and what is lost on the way back to it.
+func TestVMGoneNamesTheNewestBackup(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.makeBox()
+	id := m.backupID()
+	m.must("stop", "--quiet")
+	m.must("limactl", "delete", "main")
+	_, stderr, err := m.run("start")
+	for _, want := range []string{"the disk stays until it is destroyed", "which loses what has changed since ", ": hermes-box destroy --force; then hermes-box restore " + id + "\n"} {
+		if err == nil || !strings.Contains(stderr, want) {
+			t.Errorf("%v: no %q in %s", err, want, stderr)
+		}
+	}
 }
 
 // driftCodex changes the versions of Lima and Codex in the lock.

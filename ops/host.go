@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -216,11 +217,22 @@ func (b *Box) vmGone() error {
 			Hint("to forget the box: hermes-box destroy --force; then, to make a new one: hermes-box create")
 	}
 	return fault.New(fault.NotFound, "the VM of box %q is gone; its data is kept on disk %s", b.Name(), b.Record.Disk).
-		Hint("%s", rebuildHint)
+		Hint("%s", b.rebuildHint())
 }
 
-// rebuildHint is the hint for a box of which only the data disk is left.
-const rebuildHint = "this version cannot make a new VM for the disk, and create does not touch it; to delete it with all its data: hermes-box destroy --force"
+// rebuildHint returns the hint for a box of which only the data disk is left.
+func (b *Box) rebuildHint() string {
+	const stays = "this version cannot make a new VM for the disk, and create does not touch it; the disk stays until it is destroyed"
+	newest, err := b.kept()
+	switch {
+	case newest != nil:
+		return fmt.Sprintf("%s; to go back to the newest backup, which loses what has changed since %s: hermes-box destroy --force; then hermes-box restore %s",
+			stays, newest.Time.Local().Format(time.DateTime), newest.ID)
+	case err != nil:
+		return stays + "; to see its backups: hermes-box backup list"
+	}
+	return stays + ", and there is no backup; to delete it with all its data: hermes-box destroy --force"
+}
 
 // partialAge is how long an unfinished download is kept, so that a later fetch can continue it.
 const partialAge = 7 * 24 * time.Hour
