@@ -146,7 +146,7 @@ func TestVMGoneNamesTheNewestBackup(t *testing.T) {
 	m.must("stop", "--quiet")
 	m.must("limactl", "delete", "main")
 	_, stderr, err := m.run("start")
-	for _, want := range []string{"the disk stays until it is destroyed", "which loses what has changed since ", ": hermes-box destroy --force; then hermes-box restore " + id + "\n"} {
+	for _, want := range []string{"the disk stays until it is destroyed", "which loses what has changed since ", ": hermes-box destroy --force; to restore it after that: hermes-box restore " + id + "\n"} {
 		if err == nil || !strings.Contains(stderr, want) {
 			t.Errorf("%v: no %q in %s", err, want, stderr)
 		}

@@ -226,7 +226,7 @@ func (b *Box) rebuildHint() string {
 	newest, err := b.kept()
 	switch {
 	case newest != nil:
-		return fmt.Sprintf("%s; to go back to the newest backup, which loses what has changed since %s: hermes-box destroy --force; then hermes-box restore %s",
+		return fmt.Sprintf("%s; to go back to the newest backup, which loses what has changed since %s: hermes-box destroy --force; to restore it after that: hermes-box restore %s",
 			stays, newest.Time.Local().Format(time.DateTime), newest.ID)
 	case err != nil:
 		return stays + "; to see its backups: hermes-box backup list"
