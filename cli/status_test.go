@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"hermes-box/guest/protocol"
+	"hermes-box/ops"
 )
 
 // No duration is negative, even if the clock was set back.
@@ -25,5 +29,18 @@ func TestDurations(t *testing.T) {
 	}
 	if got := seconds(-5); got != "0.0s" {
 		t.Errorf("seconds(-5) = %q", got)
+	}
+}
+
+// status says that memory ran out in the box, and which process the kernel killed.
+func TestStatusShowsKilledProcess(t *testing.T) {
+	guest := &protocol.Status{OOMKills: 2, Killed: []protocol.Killed{{At: "2026-06-15T12:00:00Z", Process: "node", PID: 4242}}}
+	for live, want := range map[bool]bool{true: true, false: false} {
+		var p printer
+		statusText(&p, &ops.Status{Box: "main", State: "running", Live: live, Guest: guest}, time.Now())
+		if got := strings.Contains(p.String(), "! memory ran out on "+time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC).Local().Format("2 Jan 15:04")+
+			": the kernel killed node (pid 4242); 2 processes since the boot\n"); got != want {
+			t.Errorf("live %v:\n%s", live, p.String())
+		}
 	}
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -122,5 +123,47 @@ func TestOlderAnswersAreDropped(t *testing.T) {
 	m.update(statusMsg{status: off("stopped"), asked: asked, at: m.now()})
 	if s := screen(m); strings.Contains(s, "○ stopped") {
 		t.Error(s)
+	}
+}
+
+// If the box was last seen in the future, because the clock of this machine was set back, no age is negative.
+func TestSeenInTheFuture(t *testing.T) {
+	st := off("stopped")
+	at := noon.Add(time.Hour)
+	st.Seen = &at
+	m := on(withStatus(st))
+	if s := screen(m); !strings.Contains(s, "as seen 1s ago") || strings.Contains(s, "seen -") {
+		t.Error(s)
+	}
+	m = on(withStatus(runningStatus()))
+	m.now = func() time.Time { return noon.Add(-2 * time.Hour) }
+	m.update(tea.BlurMsg{})
+	m.update(tickMsg{m.poll.turn})
+	if s := screen(m); negative.MatchString(s) {
+		t.Error(s)
+	}
+}
+
+// negative matches a negative duration.
+var negative = regexp.MustCompile(`-[0-9]+[smhd]`)
+
+// Without the focus, each pulse shows the time that an operation has taken by then.
+func TestUnfocusedOperationClock(t *testing.T) {
+	m := on(noBox())
+	creating(9, nil)(m)
+	var due []tea.Msg
+	m.after = func(_ time.Duration, msg tea.Msg) tea.Cmd {
+		due = append(due, msg)
+		return nil
+	}
+	m.op.startPulse(m.worker)
+	m.update(tea.BlurMsg{})
+	before := screen(m)
+	m.now = func() time.Time { return noon.Add(time.Hour) }
+	for _, msg := range due {
+		m.update(msg)
+	}
+	if after := screen(m); len(due) == 0 || after == before || !strings.Contains(after, "1h") {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }
