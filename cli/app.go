@@ -109,10 +109,11 @@ func (a *app) host() (*ops.Host, error) {
 			Home:    filepath.Join(dir, "lima"),
 			Log:     ops.CommandLog(dir),
 		}),
-		Helper:    helper,
-		AfterStep: testOnlyAfterStep,
-		Patience:  testOnlyPatience,
-		KeyStore:  testOnlyKeyStore,
+		Helper:      helper,
+		AfterStep:   testOnlyAfterStep,
+		Patience:    testOnlyPatience,
+		ForwardWait: testOnlyForwardWait,
+		KeyStore:    testOnlyKeyStore,
 
 		PassphraseWork: testOnlyPassphraseWork,
 	}, nil
@@ -166,11 +167,12 @@ func (a *app) configPath() (string, error) {
 
 // Set only by the test binary.
 var (
-	testOnlyAfterStep func(step string)                 // crash tests end the process after a step
-	testOnlyHelper    func(arch string) ([]byte, error) // replaces the helper that this program carries
-	testOnlyStayRoot  bool                              // root does not become another user: the stand-in for limactl accepts root
-	testOnlyPatience  time.Duration                     // replaces the time to wait for limactl
-	testOnlyKeyStore  string                            // keeps the keys of tests out of the user's keyring
+	testOnlyAfterStep   func(step string)                 // crash tests end the process after a step
+	testOnlyHelper      func(arch string) ([]byte, error) // replaces the helper that this program carries
+	testOnlyStayRoot    bool                              // root does not become another user: the stand-in for limactl accepts root
+	testOnlyPatience    time.Duration                     // replaces the time to wait for limactl
+	testOnlyForwardWait time.Duration                     // replaces the time to wait for forwarded ports
+	testOnlyKeyStore    string                            // keeps the keys of tests out of the user's keyring
 
 	testOnlyPassphraseWork int // makes passphrases cheap in tests: the default takes a second
 )

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testOnlyPatience, _ = time.ParseDuration(os.Getenv(patienceVariable))
+	testOnlyForwardWait, _ = time.ParseDuration(os.Getenv(forwardWaitVariable))
 	testOnlyStayRoot, testOnlyAfterStep, testOnlyHelper, testOnlyKeyStore = true, afterStep, demo.Helper, keys.File
 	testOnlyPassphraseWork = 10
 	testscript.Main(m, map[string]func(){

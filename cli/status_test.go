@@ -2,10 +2,12 @@ package cli
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"hermes-box/guest/protocol"
+	"hermes-box/limactl/child"
 	"hermes-box/ops"
 )
 
@@ -42,5 +44,15 @@ func TestStatusShowsKilledProcess(t *testing.T) {
 			": the kernel killed node (pid 4242); 2 processes since the boot\n"); got != want {
 			t.Errorf("live %v:\n%s", live, p.String())
 		}
+	}
+}
+
+// If ssh cannot be started because this machine has too many open files, the text of status says so and shows the repair.
+func TestStatusShowsTheLimitOfThisMachine(t *testing.T) {
+	limit := &child.ResourceError{Program: "/usr/bin/ssh", Err: syscall.EMFILE}
+	var p printer
+	statusText(&p, &ops.Status{Box: "main", State: ops.NotAsked, Cause: limit.Error(), Repair: limit.Recovery()}, time.Now())
+	if got := p.String(); !strings.Contains(got, "\nthis machine cannot run ssh: too many open files\n  → ulimit -n 1024\n") || strings.Contains(got, "degraded") {
+		t.Error(got)
 	}
 }

@@ -58,6 +58,11 @@ func (b *Box) checkSkew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return signInSkew(skew)
+}
+
+// signInSkew returns an error if skew is more than maxSkew.
+func signInSkew(skew time.Duration) error {
 	if skew.Abs() > maxSkew {
 		return fault.New(fault.PreflightFailed, "the clock of the box is %s this machine's: signing in would fail", SkewText(skew)).
 			Hint("%s", ClockRepair).Detail("skew_seconds", skew.Seconds())

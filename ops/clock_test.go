@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,5 +30,20 @@ func TestClockSkew(t *testing.T) {
 	}
 	if _, err := clockSkew("noon", begun, ended); err == nil {
 		t.Error("\"noon\" was accepted as a time")
+	}
+}
+
+// A sign-in begins while the clock of the box is wrong by up to a minute, and not while it is wrong by more.
+func TestSignInSkew(t *testing.T) {
+	for skew, text := range map[time.Duration]string{
+		0:                 "",
+		59 * time.Second:  "",
+		-59 * time.Second: "",
+		61 * time.Second:  "the clock of the box is 1m1s ahead this machine's",
+		-61 * time.Second: "the clock of the box is 1m1s behind this machine's",
+	} {
+		if err := signInSkew(skew); (err != nil) != (text != "") || err != nil && !strings.Contains(err.Error(), text) {
+			t.Errorf("%v: %v, want %q", skew, err, text)
+		}
 	}
 }

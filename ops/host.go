@@ -33,6 +33,8 @@ type Host struct {
 	// Patience is the longest time that an operation, or Doctor, waits in total for runs of limactl that do not answer;
 	// 0 means the default, patience.
 	Patience time.Duration
+	// ForwardWait is how long create and start wait for the forwarded ports to work; 0 means the default, forwardBound.
+	ForwardWait time.Duration
 	// AfterStep, if set, is called after each successful step of any plan; crash tests end the process there.
 	AfterStep func(step string)
 }

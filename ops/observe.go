@@ -2,11 +2,13 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/child"
 )
 
 // How long a status waits for limactl and for the guest.
@@ -101,6 +103,7 @@ func off(in limactl.Instance) bool {
 // settleState sets the state and the cause of a status.
 func (b *Box) settleState(st *Status, s observation) {
 	state, cause := s.vm.State, s.vm.Cause
+	var limit *child.ResourceError
 	switch {
 	case s.guest != nil:
 		state = judge(s.guest, nil)
@@ -111,6 +114,8 @@ func (b *Box) settleState(st *Status, s observation) {
 		cause = s.vmErr.Error()
 	case gone(s.vm):
 		state, cause = limactl.Degraded, b.vmGone().Error()
+	case s.vm.State == limactl.Running && errors.As(s.guestErr, &limit): // the guest was not asked
+		state, cause = NotAsked, limit.Error()
 	case s.vm.State == limactl.Running && s.guestErr != nil:
 		state, cause = limactl.Degraded, "the VM runs but does not answer: "+s.guestErr.Error()
 	}
@@ -119,6 +124,9 @@ func (b *Box) settleState(st *Status, s observation) {
 	}
 	if st.State = string(state); state == limactl.Degraded && s.guestErr != nil && s.vm.State == limactl.Running {
 		st.Repair = forceHint
+	}
+	if limit != nil {
+		st.Repair = limit.Recovery()
 	}
 	if cause != "" {
 		st.Cause = cause

@@ -3,12 +3,15 @@ package ops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hermes-box/guest/protocol"
 	"hermes-box/limactl"
+	"hermes-box/limactl/child"
 	"hermes-box/ops/config"
 	"hermes-box/ops/lock"
 	"hermes-box/ops/store"
@@ -131,5 +134,17 @@ func TestEditedConfigIsDrift(t *testing.T) {
 	}
 	if b.Ports().Executor != 4788 {
 		t.Errorf("the box has moved to port %d", b.Ports().Executor)
+	}
+}
+
+// If ssh cannot be started because this machine has too many open files, status names that limit. It does not call the
+// box degraded, because the box was not asked.
+func TestStatusNamesTheLimitOfThisMachine(t *testing.T) {
+	b := &Box{Config: &config.Config{}, Record: &store.Record{}}
+	st := &Status{}
+	b.settleState(st, observation{vm: limactl.Instance{State: limactl.Running},
+		guestErr: fmt.Errorf("status: %w", &child.ResourceError{Program: "/usr/bin/ssh", Err: syscall.EMFILE})})
+	if st.State != NotAsked || st.Cause != "this machine cannot run ssh: too many open files" || st.Repair != "ulimit -n 1024" {
+		t.Errorf("%s, %q, %q", st.State, st.Cause, st.Repair)
 	}
 }

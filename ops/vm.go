@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,16 +173,17 @@ func (b *Box) guestStatus(ctx context.Context) (*protocol.Status, error) {
 	return &s, nil
 }
 
-// forwardBound is the longest that the port forwards of a healthy box may take to work.
+// forwardBound is the default of Host.ForwardWait. The port forwards of a healthy box work much sooner.
 const forwardBound = time.Minute
 
 // forwarded waits until the ports of this machine lead into the box, as status judges it. If Lima cannot forward a
 // port, it only writes that to its log.
 func (b *Box) forwarded(ctx context.Context, guest *protocol.Status) error {
-	ctx, cancel := context.WithTimeout(ctx, forwardBound)
+	limit := cmp.Or(b.ForwardWait, forwardBound)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		ports := b.judgePorts(ctx, b.askPorts(ctx)(forwardBound), guest, false)
+		ports := b.judgePorts(ctx, b.askPorts(ctx)(limit), guest, false)
 		dead := deadForwards(ports)
 		if dead == "" {
 			return nil
