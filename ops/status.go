@@ -15,7 +15,7 @@ import (
 // Status is the state of a box, as it is now or as it was last seen.
 type Status struct {
 	Box        string            `json:"box"`
-	State      string            `json:"state"` // absent stopped starting running stopping degraded
+	State      string            `json:"state"` // absent stopped starting running stopping degraded unknown
 	Cause      string            `json:"cause,omitempty"`
 	Repair     string            `json:"repair,omitempty"` // of Cause, if a command repairs it
 	Live       bool              `json:"live"`             // Guest is current; otherwise it is the last known
