@@ -31,14 +31,25 @@ var Acceleration = sync.OnceValue(func() Accel {
 	if err == nil {
 		err = tryQEMU("qemu-system-" + limaArch(runtime.GOARCH))
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return Accel{Name: "kvm"}
-	case errors.Is(err, os.ErrNotExist):
-		return Accel{Name: "tcg", Reason: "this machine has no /dev/kvm"}
 	}
-	return Accel{Name: "tcg", Reason: "/dev/kvm cannot be used: " + err.Error(), forced: true}
+	a := Accel{Name: "tcg", Reason: "this machine has no /dev/kvm", OldQEMU: OldQEMU(versionOf("qemu-system-" + limaArch(runtime.GOARCH)))}
+	if !errors.Is(err, os.ErrNotExist) {
+		a.Reason, a.forced = "/dev/kvm cannot be used: "+err.Error(), true
+	}
+	return a
 })
+
+// versionOf returns what a program prints with --version; empty if it cannot be run.
+func versionOf(program string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "--version")
+	child.Detach(cmd)
+	out, _ := cmd.Output()
+	return string(out)
+}
 
 // tryKVM creates a VM with one processor and removes it.
 func tryKVM(device string) error {

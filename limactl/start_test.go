@@ -283,10 +283,29 @@ func TestAccelEnv(t *testing.T) {
 	if len(env) != 1 || !strings.HasPrefix(env[0], "QEMU_SYSTEM_") || !strings.Contains(env[0], "accel=tcg -cpu max") || !strings.Contains(env[0], bin) {
 		t.Errorf("with a /dev/kvm that does not work: %q", env)
 	}
+	c.probe = func() Accel { return Accel{Name: "tcg", Reason: "no /dev/kvm", OldQEMU: "7.2"} }
+	if env := c.accelEnv(); len(env) != 1 || !strings.Contains(env[0], " -accel tcg,thread=single -cpu max") {
+		t.Errorf("with an old qemu: %q", env)
+	}
 	key, _, _ := strings.Cut(env[0], "=")
 	c.env = []string{key + "=my-qemu"}
 	if env := c.accelEnv(); env != nil {
 		t.Errorf("with a qemu command that the user has set: %q", env)
+	}
+}
+
+func TestOldQEMU(t *testing.T) {
+	for output, want := range map[string]string{
+		"QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright": "7.2",
+		"QEMU emulator version 8.0.4 (Debian 1:8.0.4+dfsg-1ubuntu3.23.10.5)":        "8.0",
+		"QEMU emulator version 8.1.0":                                               "",
+		"QEMU emulator version 10.0.2":                                              "",
+		"QEMU emulator version unknown":                                             "",
+		"":                                                                          "",
+	} {
+		if got := OldQEMU(output); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
+		}
 	}
 }
 

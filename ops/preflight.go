@@ -120,6 +120,10 @@ func (b *Box) checkVirtualization(context.Context) Check {
 		}
 	}
 	a := b.Lima.Acceleration()
+	if a.OldQEMU != "" {
+		return warn("software emulation on one CPU, very slow: "+a.Reason+", and QEMU "+a.OldQEMU+" cannot emulate several CPUs safely",
+			"give this user access to a working /dev/kvm, or install QEMU 8.1 or newer")
+	}
 	if a.Slow() {
 		return warn("software emulation, slow: "+a.Reason, "give this user access to a working /dev/kvm")
 	}

@@ -26,6 +26,17 @@ http://elsewhere/node nodistro main
 	}
 }
 
+func TestWithBackports(t *testing.T) {
+	sources := []string{"deb http://mirror/debian/ bookworm-updates main", "deb http://mirror/debian/ bookworm main"}
+	want := append(slices.Clone(sources), "deb http://mirror/debian/ bookworm-backports main")
+	if got := withBackports(sources, "bookworm"); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := withBackports(sources[:1], "bookworm"); !slices.Equal(got, sources[:1]) {
+		t.Errorf("without the release itself: %q", got)
+	}
+}
+
 func TestOSRelease(t *testing.T) {
 	text := "NAME=\"Debian GNU/Linux\"\nID=debian\nVERSION_CODENAME=bookworm\n"
 	for key, want := range map[string]string{"ID": "debian", "NAME": "Debian GNU/Linux", "VERSION_CODENAME": "bookworm", "VERSION": ""} {
