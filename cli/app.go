@@ -42,7 +42,7 @@ type app struct {
 	rehearsal *demo.Demo // the demo, once it is open
 
 	began      bool        // a command has begun: cobra has accepted the flags and the arguments
-	changes    atomic.Bool // the command runs an operation: an interruption undoes it before the program ends
+	changes    atomic.Bool // the command runs an operation, which an interruption undoes or lets finish
 	readsOnly  bool        // the command only reads backups, which needs no limactl
 	follows    bool        // the command runs until it is interrupted
 	handedOver atomic.Bool // another program has the terminal, and handles ctrl-c itself
@@ -159,7 +159,7 @@ func (a *app) configPath() (string, error) {
 		}
 		if len(there) > 0 {
 			return "", fault.New(fault.InvalidInput, "%w", err).
-				Hint("to a directory where a box is configured: %s; or use --config FILE", strings.Join(there, ", or "))
+				Hint("to go to a directory where a box is configured: %s; or use --config FILE", strings.Join(there, ", or "))
 		}
 	}
 	return "", err

@@ -14,7 +14,7 @@ const (
 	noStream   = "none: it sends and receives only short answers, so nothing can be cut within them"
 	noWrites   = "none: on this machine it writes only its journal, as all operations do"
 	asRestore  = "none: its steps from boot on are those of restore, whose test reboots the box after each"
-	asStream   = "none: it sends the data as restore does, whose tests kill it and cut it off there"
+	asStream   = "none: it sends the data as restore does; the tests of restore kill it and cut the stream"
 	boxGoes    = "none: the box is removed, so it does not matter whether it reboots"
 	stopsFirst = "none: it stops the box, then does what start does, whose tests apply"
 	boxIsOff   = "none: a box that reboots is stopped all the same"

@@ -46,7 +46,7 @@ func TestDestroyKeepsABoxThatCannotBeBackedUp(t *testing.T) {
 	m.must("destroy", "--force", "--quiet")
 }
 
-// On a terminal, destroy asks for the name of the box if the box is stopped or --backups is given. After another
+// On a terminal, destroy asks for the name of the box if the box is stopped, or with --force or --backups. After another
 // answer, an empty one or ctrl-c it changes nothing.
 func TestDestroyAsksForTheName(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,8 @@ import (
 //
 // Stderr is redirected except for the command, because bash prints a message to it for each child that a signal ended.
 //
-// On an emulated guest each process costs half as much as a round trip. So bash waits with a read from a terminal
-// that is always silent; other shells run sleep.
+// Bash waits with a read from a terminal that is always silent, because on an emulated guest each process, such as sleep,
+// costs half as much as a round trip. Other shells run sleep.
 const remoteScript = `trap - EXIT; hb_m=$1 hb_d=$2; shift 2
 printf '%s+' "$hb_m" >&2; printf '%s+' "$hb_m"
 (trap '' HUP PIPE TERM
@@ -59,10 +59,10 @@ func (e Exec) script(mark, text string) string {
 	return "set -- " + shellescape.QuoteCommand(append(words, e.Args...)) + "; " + text
 }
 
-// maxScript is the longest script that fits into a remote command, with the mark.
+// maxScript is the length in bytes of the longest script that fits into a remote command, besides the mark.
 const maxScript = maxRemote - 100
 
-var tooLong = &Error{message: fmt.Sprintf("command is too long: more than %d bytes", maxScript), hint: "send it on stdin", code: "invalid_input"}
+var tooLong = &Error{message: fmt.Sprintf("command is too long: more than %d bytes, quoted for the shell", maxScript), hint: "send it on stdin", code: "invalid_input"}
 
 // runScript starts the command of the script, and reads its output up to the end of ssh.
 func (k *conn) runScript(e Exec) error {

@@ -108,8 +108,8 @@ func note(path string, who []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// lockWait is longer than the time for which Holder holds the lock, so that a status command never makes an operation
-// fail.
+// lockWait is longer than the time for which the method Holder holds the lock to look at it, so that a status command
+// never makes an operation fail.
 const lockWait = 200 * time.Millisecond
 
 // Holder returns the process that is changing the box now; nil if there is none. It waits a moment if the holder has

@@ -21,8 +21,8 @@ import (
 // Files are files with settings, by their paths.
 type Files map[string][]byte
 
-// MaxSize is the size in bytes of the largest file that a caller needs to read in full. Find usually reports a file
-// that was cut off as one that cannot be read.
+// MaxSize is the size in bytes of the largest file that a caller needs to read in full. Of a larger
+// file the caller may read only the beginning: Find then usually reports that the file cannot be parsed.
 const MaxSize = 16 << 20
 
 // Entry is a suspicious server, or a file that could not be checked. It holds no argument of the command, since

@@ -9,14 +9,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Dialog asks before something is done. Its default answer is no.
+// Dialog asks before something is done. Without fields, its default answer is no.
 type Dialog struct {
 	Title, Text string
 	Yes, No     string // the labels of the two answers
 	chosen      bool   // yes is selected
 	danger      bool   // a name has to be typed, because something is destroyed
 	fields      []field
-	Effect      func() string // what the texts lead to, shown below the fields; nil: nothing
+	Effect      func() string // the effect of the texts in the fields, shown below them; nil: nothing
 	at          int           // the field that keys go to
 	wrong, hint string        // what is wrong with what was typed, and what to do; empty: nothing
 }
@@ -25,7 +25,7 @@ type Dialog struct {
 type Field struct {
 	Name    string                   // beside the text; empty if there is only one field
 	Text    string                   // what it begins with
-	Default string                   // the text of an empty field, in which it is shown
+	Default string                   // the text to use if nothing is typed; shown in the empty field
 	Secret  bool                     // what is typed is not shown
 	Check   func(text string) string // returns what is wrong with a text, or "" if the text is accepted; nil accepts any
 }
@@ -101,8 +101,8 @@ func (d *Dialog) focus(i int) {
 // Value returns the text of a field, counted from 0.
 func (d *Dialog) Value(i int) string { return d.fields[i].value() }
 
-// Refuse shows below the fields what is wrong with their texts and, unless it is empty, what to do. Both stay until a
-// text is changed.
+// Refuse shows below the fields what is wrong with their texts and, unless it is empty, what to do. Both stay until the
+// next key in a field.
 func (d *Dialog) Refuse(wrong, hint string) { d.wrong, d.hint = wrong, hint }
 
 // Destroys reports whether the dialog asks for a name, because something is destroyed.
@@ -174,7 +174,8 @@ func (d *Dialog) edit(msg tea.Msg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// View draws the inside of the dialog: w cells, at most h lines. With little room it cuts the text, never the buttons.
+// View draws the inside of the dialog, w cells wide. If h lines are too few, it cuts the text, but never the fields and
+// buttons.
 func (d *Dialog) View(t Theme, w, h int) []string {
 	answers := append([]string{""}, d.answers(t, w)...)
 	text := Wrap(Clean(d.Text), w)
