@@ -12,8 +12,8 @@ import (
 // Reasons why a fault cannot happen to an operation, or needs no test of its own.
 const (
 	noStream   = "none: it sends and receives only short answers, so nothing can be cut within them"
-	noWrites   = "none: on this machine it writes only its journal, as all operations do"
-	asRestore  = "none: its steps from boot on are those of restore, whose test reboots the box after each"
+	noWrites   = "none: on this machine it writes only small records, as all operations do"
+	asRestore  = "none: the test of restore reboots the box after each step that both have, from boot on"
 	asStream   = "none: it sends the data as restore does; the tests of restore kill it and cut the stream"
 	boxGoes    = "none: the box is removed, so it does not matter whether it reboots"
 	stopsFirst = "none: it stops the box, then does what start does, whose tests apply"

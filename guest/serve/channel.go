@@ -59,7 +59,7 @@ func request(r *frame.Reader, a answer) (ask protocol.Call, ok bool) {
 		return ask, false
 	}
 	if kind != frame.Request {
-		err = fmt.Errorf("the first frame is %q", byte(kind))
+		err = fmt.Errorf("the first frame is %q instead of a request", byte(kind))
 	} else {
 		err = protocol.Decode(payload, &ask)
 	}

@@ -1,4 +1,4 @@
-// Package suspect finds MCP servers in the settings of agents that look like an attack. Malware that reaches an agent
+// Package suspect finds MCP servers that look like an attack in the settings of agents. Malware that reaches an agent
 // may add a server whose command is a shell, so that it runs again whenever the agent starts.
 //
 // It reads settings only: programs and scripts that a server names are not looked at. A clean result is no proof.
