@@ -121,7 +121,7 @@ func destroyed(p *printer, b *ops.Box, gone *ops.Destroyed) {
 	case gone.Key != nil && gone.Backups != "":
 		p.line("its backups are kept in %s, and their key in %s", shellescape.Quote(gone.Backups), gone.Key.Where)
 	case gone.Key != nil:
-		p.line("%s its key is still in %s", p.yellow("!"), gone.Key.Where)
+		p.line("its key is still in %s; to remove it: hermes-box destroy --backups", gone.Key.Where)
 	}
 	if e := gone.Backup; e != nil {
 		p.line("its newest backup was made %s ago; to bring the box back: hermes-box restore %s", age.Format(time.Since(e.Time)), e.ID)

@@ -231,3 +231,31 @@ func TestDestroyDoesNotCountAnImportedBackup(t *testing.T) {
 	m.must("start", "--quiet")
 	m.wantSound("a destroy that was refused")
 }
+
+// A destroy that is finished while the backups are away keeps the key that opens them.
+func TestDestroyWithoutItsBackupsKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.makeBox()
+	m.must("stop", "--quiet")
+	pool := filepath.Join(m.dir, "home/backups/main")
+	away := pool + ".away"
+	if err := os.Rename(pool, away); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(pool, 0o700); err != nil { // as the mount point of a disk that is not mounted
+		t.Fatal(err)
+	}
+	m.must("destroy", "--force", "--quiet")
+	if err := os.Remove(pool); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(away, pool); err != nil {
+		t.Fatal(err)
+	}
+	m.must("backup", "verify", "latest", "--quiet")
+	m.must("destroy", "--backups", "--confirm", "main", "--quiet")
+	if left, _ := filepath.Glob(filepath.Join(m.dir, "home/keys/main*")); len(left) > 0 {
+		t.Errorf("destroy --backups leaves %q", left)
+	}
+}

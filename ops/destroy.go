@@ -21,8 +21,7 @@ type Destroyed struct {
 	// Cache is the artifact cache, which is kept for the next create, and CacheBytes its size.
 	Cache      string `json:"cache,omitempty"`
 	CacheBytes int64  `json:"cache_bytes,omitempty"`
-	// Key is where the identity of the box still is, because backups need it or because it could not be removed; nil
-	// if none is left. Backups is the directory of the backups that need it.
+	// Key is where the identity of the box still is, because it was kept or could not be removed; nil if none is left. Backups is the directory of the backups that need it.
 	Key     *KeyPlace `json:"key,omitempty"`
 	Backups string    `json:"backups,omitempty"`
 	// KeyMissing says that the key of those backups is missing; nil if it is there, or if its keyring is locked. If the
@@ -54,12 +53,12 @@ func (e *NameNeeded) Unwrap() error { return e.err }
 // backed up first, and stays if that fails. A box that does not run must have a verified backup, and the user has to
 // type its name, since what has changed after the backup is lost. With Force no backup is needed. With Backups the user
 // has to type the name, no new backup is made, and the backups and their key are removed too. Without it the backups
-// stay, and so does the key if they need it. Cached artifacts and logs always stay.
+// and the key stay. Cached artifacts and logs always stay.
 func (b *Box) Destroy(ctx context.Context, how Destroying, sink Sink) (*Destroyed, error) {
 	if err := b.recordLost(); err != nil { // without the record the VM and the disk would stay, and the backups and the key would go
 		return nil, err
 	}
-	if b.Record == nil && b.noJournal() && !(how.Backups && b.hasPool()) {
+	if b.Record == nil && b.noJournal() && !(how.Backups && (b.hasPool() || b.hasKey())) {
 		return &Destroyed{Already: true}, nil
 	}
 	if how.Backups { // before the box is removed
@@ -133,7 +132,7 @@ func (b *Box) destroySteps(backups bool, saved *reliance, result *Destroyed) []S
 	if backups {
 		steps = append(steps, b.removeBackups(result)...)
 	} else {
-		steps = append(steps, b.keyStep("remove the key, unless backups need it", result))
+		steps = append(steps, b.keyStep("look at the key of the backups", false, result))
 	}
 	return append(steps, Step{ID: "forget", Title: "forget the box", Do: func(ctx context.Context, p *Progress) error {
 		b.timerOff(ctx, p)
@@ -141,9 +140,9 @@ func (b *Box) destroySteps(backups bool, saved *reliance, result *Destroyed) []S
 	}})
 }
 
-func (b *Box) keyStep(title string, result *Destroyed) Step {
+func (b *Box) keyStep(title string, remove bool, result *Destroyed) Step {
 	return Step{ID: "key", Title: title, Do: func(ctx context.Context, p *Progress) error {
-		b.destroyKey(ctx, p, result)
+		b.destroyKey(ctx, p, remove, result)
 		return nil
 	}}
 }
@@ -161,7 +160,7 @@ func (b *Box) removeBackups(result *Destroyed) []Step {
 			}
 			return nil
 		}},
-		b.keyStep("remove the key", result),
+		b.keyStep("remove the key", true, result),
 	}
 }
 

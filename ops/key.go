@@ -228,9 +228,16 @@ func (b *Box) removeKey(ctx context.Context) error {
 	return keys.Remove(b.Home, b.Name())
 }
 
-// destroyKey removes the key of a destroyed box, or records in result that it is kept. It cannot fail: destroy must
-// work with a locked keyring too.
-func (b *Box) destroyKey(ctx context.Context, p *Progress, result *Destroyed) {
+// hasKey reports whether there is a record of the box's key.
+func (b *Box) hasKey() bool {
+	_, err := keys.Read(b.Home, b.Name())
+	return !errors.Is(err, keys.ErrNoKey)
+}
+
+// destroyKey records in result where the key of a destroyed box is. If remove is set and there are no backups, it
+// removes the key. Otherwise the key is kept even without backups, since they may be on a disk that is not mounted. It
+// cannot fail: destroy must work with a locked keyring too.
+func (b *Box) destroyKey(ctx context.Context, p *Progress, remove bool, result *Destroyed) {
 	r, err := keys.Read(b.Home, b.Name())
 	backups := b.hasPool()
 	if errors.Is(err, keys.ErrNoKey) && !backups {
@@ -250,10 +257,15 @@ func (b *Box) destroyKey(ctx context.Context, p *Progress, result *Destroyed) {
 		return
 	}
 	if err == nil {
-		if err = b.removeKey(keys.Silent(ctx)); err == nil {
+		result.Key = b.place(r)
+		if !remove {
+			p.Log("the key in " + result.Key.Where + " is kept for backups that are elsewhere")
 			return
 		}
-		result.Key = b.place(r)
+		if err = b.removeKey(keys.Silent(ctx)); err == nil {
+			result.Key = nil
+			return
+		}
 	}
 	p.Warn("the key is not removed: " + err.Error())
 }
