@@ -108,7 +108,7 @@ func (s *KeyStatus) advise() {
 				"hermes-box key add-recipient "+r.Recipient+" --identity FILE")
 		}
 	}
-	const export = "hermes-box key export FILE, and keep the file elsewhere"
+	const export = "to keep a copy elsewhere: hermes-box key export FILE"
 	switch {
 	case elsewhere || s.missing:
 	case s.Passphrase:

@@ -135,7 +135,7 @@ func OpenWithPassphrase(dir, passphrase string) (*Pool, error) {
 	text, err := readKey(dir, passphraseFile, identity)
 	if noMatch := (*age.NoIdentityMatchError)(nil); errors.As(err, &noMatch) {
 		return nil, fault.New(fault.IntegrityFailed, "the passphrase does not open %s/%s: it is wrong, or the file is damaged", dir, passphraseFile).
-			Hint("try again; it is the passphrase given to hermes-box key add-passphrase")
+			Hint("try again with the passphrase that key add-passphrase was given")
 	}
 	if err != nil {
 		return nil, err
