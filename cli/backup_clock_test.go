@@ -32,6 +32,9 @@ func TestLatestWarnsOfAWrongClock(t *testing.T) {
 	if _, stderr, err := m.run("backup", "show", id); err != nil || strings.Contains(stderr, "clock") {
 		t.Errorf("%v: %s", err, stderr)
 	}
+	if out, _, _ := m.run("doctor"); !strings.Contains(out, "has a later time: a clock was wrong") || !strings.Contains(out, "date; hermes-box backup list") {
+		t.Errorf("doctor: %s", out)
+	}
 	m.must("stop", "--quiet")
 	if _, stderr, err := m.run("destroy"); err == nil || !strings.Contains(stderr, "has a later time: a clock was wrong") {
 		t.Errorf("%v: %s", err, stderr)

@@ -228,9 +228,14 @@ func (b *Box) whyNoBackup(now time.Time) string {
 	if state := b.Lima.Peek(b.Record.Instance); state == limactl.Stopped || state == limactl.Absent {
 		return "the box is " + string(state)
 	}
-	// A backup far in the future was made before the clock was put back: it does not count.
-	if newest, every := b.newestGood(), b.Config.Backup.Every; every > 0 && now.Sub(newest) < every-early && newest.Sub(now) < early {
+	if newest := b.newestGood(); !due(newest, b.Config.Backup.Every, now) {
 		return "the newest good backup is only " + age.Format(now.Sub(newest)) + " old"
 	}
 	return ""
+}
+
+// due reports whether a scheduled backup is made now. A newest backup in the future was made before the clock was put
+// back: how old it is, is not known, so the next one is due.
+func due(newest time.Time, every time.Duration, now time.Time) bool {
+	return now.Sub(newest) >= every-early || newest.After(now)
 }

@@ -104,6 +104,17 @@ func (b *Box) WrongClock(given string) string {
 	return backup.WrongClock(list, time.Now())
 }
 
+// ClockAdvice says what to do about WrongClock.
+const ClockAdvice = "give commands an id instead of latest; if the clock of this machine is right now, make a new backup, and delete the ones with later times when you no longer need them"
+
+// checkBackupTimes warns if the times of the backups cannot be right.
+func (b *Box) checkBackupTimes(context.Context) Check {
+	if wrong := b.WrongClock(Latest); wrong != "" {
+		return warn(wrong+"; "+ClockAdvice, "date; hermes-box backup list")
+	}
+	return pass("in order")
+}
+
 func (b *Box) newest(list []backup.Envelope) (string, error) {
 	if len(list) == 0 {
 		none := fault.New(fault.NotFound, "box %q has no backup", b.Name())

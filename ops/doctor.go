@@ -77,6 +77,7 @@ func (b *Box) Doctor(ctx context.Context, each func(Check)) *Diagnosis {
 	in := insideChecks{Box: b}
 	vm := run(probe{"vm", "VM", in.checkVM})
 	run(probe{"key", "key of the backups", b.checkKey})
+	run(probe{"backup-times", "times of the backups", b.checkBackupTimes})
 	switch {
 	case vm.Verdict == Warn:
 		notChecked(vm)

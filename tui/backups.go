@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hermes-box/internal/age"
+	"hermes-box/ops"
 	"hermes-box/ops/backup"
 	"hermes-box/tui/widget"
 )
@@ -224,6 +225,9 @@ func aboutBackup(p page, s *state, e backup.Envelope, w int) (out []string) {
 	}
 	if e.Failed != "" {
 		fact("failed", e.Failed, p.Bad)
+	}
+	if wrong := backup.WrongClock(oldestFirst(s.known.Backups), p.now); wrong != "" && e.ID == s.known.Backups[0].ID {
+		fact("clock", wrong+"; "+ops.ClockAdvice, p.Warn)
 	}
 	fact("made", e.Time.Local().Format(time.DateTime)+", of box "+e.Box+" ("+e.Arch+")", plain)
 	fact("holds", widget.Count(e.Entries, "file")+", "+widget.Size(e.Bytes)+"; it added "+widget.Size(e.Added), plain)

@@ -217,3 +217,20 @@ func TestNewBackupIsSelected(t *testing.T) {
 		t.Error(screen(m))
 	}
 }
+
+// If the newest backup is in the future, the header says that a clock is wrong, and the facts about that backup say why
+// and what to do.
+func TestWrongClockIsExplained(t *testing.T) {
+	f := withBackups(envelope(-2*time.Hour, "one"), envelope(26*time.Hour, "two"))
+	m := testModel(f, 160, 50)
+	if head, _, _ := strings.Cut(screen(m), "\n"); !strings.Contains(head, "! backup clock wrong") {
+		t.Error(head)
+	}
+	press(m, "B")
+	if s := screen(m); !strings.Contains(s, "its time is in the future: a clock is or was wrong") || !strings.Contains(s, "give commands an id instead of latest") {
+		t.Error(s)
+	}
+	if press(m, "j"); strings.Contains(screen(m), "in the future") {
+		t.Error(screen(m))
+	}
+}
