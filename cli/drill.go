@@ -26,7 +26,8 @@ the backup.
 
 With --files the backup is restored into a private directory of this machine, which is faster and needs no VM. Owners and
 extended attributes are then not compared. Until the drill ends, the files are unencrypted on the disk of this machine;
-only this user can read them. If the drill is killed, the next command removes them.`,
+only this user can read them. If the drill is killed, the next
+command that changes the box removes them.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.openBox()
 			if err != nil {

@@ -61,7 +61,7 @@ func TestDrillBox(t *testing.T) {
 	}
 	check("another drill")
 
-	// A hint would act on the box of the user, so it names nothing that is for the throw-away box.
+	// A command in the hint acts on the box of the user, so the hint names nothing that is meant for the throw-away box.
 	inject(t, m, rehearsal.StartFails)
 	_, stderr, err := m.run(drill...)
 	if _, hint, _ := strings.Cut(stderr, "hint: "); err == nil || strings.TrimSpace(hint) != "to see all of it: hermes-box logs operations; to try the backup without a box: hermes-box backup drill --files" {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// interrupted runs a command that gets SIGTERM after a step and goes on when it has said so. It returns what the command
-// printed.
+// interrupted runs a command and sends it SIGTERM after a step. The command goes on when it has printed that it was
+// interrupted. interrupted returns what the command printed.
 func (m *machine) interrupted(step, stdin string, args ...string) (stdout, stderr string, err error) {
 	m.t.Helper()
 	c := m.cmd("", args...)

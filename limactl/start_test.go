@@ -260,7 +260,8 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// accelEnv selects tcg if /dev/kvm exists but cannot be used, unless the user has set a qemu command.
+// accelEnv selects tcg if /dev/kvm exists but cannot be used, and one thread if qemu is old, unless the user has set a
+// qemu command.
 func TestAccelEnv(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"qemu-system-x86_64", "qemu-system-aarch64"} {

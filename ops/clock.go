@@ -30,11 +30,11 @@ func clockSkew(now string, begun, ended time.Time) (time.Duration, error) {
 	return 0, nil
 }
 
-// SkewText formats the difference of two clocks: "1h0m behind"; "" if it is too small to matter.
+// SkewText formats the difference of two clocks: "1h0m behind" or "1h0m ahead of"; "" if it is too small to matter.
 func SkewText(skew time.Duration) string {
 	const matters = 5 * time.Second
 	skew = skew.Round(time.Second)
-	way := "ahead"
+	way := "ahead of"
 	if skew < 0 {
 		skew, way = -skew, "behind"
 	}

@@ -18,10 +18,10 @@ func TestClockSkew(t *testing.T) {
 		{"2026-01-02T03:04:05Z", 0, ""},
 		{"2026-01-02T03:04:20Z", 0, ""},
 		{"2026-01-02T03:04:28Z", 3 * time.Second, ""},
-		{"2026-01-02T03:04:35Z", 10 * time.Second, "10s ahead"},
+		{"2026-01-02T03:04:35Z", 10 * time.Second, "10s ahead of"},
 		{"2026-01-02T03:02:05Z", -2 * time.Minute, "2m0s behind"},
 		{"2026-01-02T01:59:05Z", -65 * time.Minute, "1h5m behind"},
-		{"2027-01-02T03:04:25Z", 365 * 24 * time.Hour, "8760h0m ahead"},
+		{"2027-01-02T03:04:25Z", 365 * 24 * time.Hour, "8760h0m ahead of"},
 	} {
 		got, err := clockSkew(c.now, begun, ended)
 		if err != nil || got != c.want || SkewText(got) != c.text {
@@ -39,7 +39,7 @@ func TestSignInSkew(t *testing.T) {
 		0:                 "",
 		59 * time.Second:  "",
 		-59 * time.Second: "",
-		61 * time.Second:  "the clock of the box is 1m1s ahead this machine's",
+		61 * time.Second:  "the clock of the box is 1m1s ahead of this machine's",
 		-61 * time.Second: "the clock of the box is 1m1s behind this machine's",
 	} {
 		if err := signInSkew(skew); (err != nil) != (text != "") || err != nil && !strings.Contains(err.Error(), text) {
