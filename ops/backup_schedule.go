@@ -234,8 +234,9 @@ func (b *Box) whyNoBackup(now time.Time) string {
 	return ""
 }
 
-// due reports whether a scheduled backup is made now. A newest backup in the future was made before the clock was put
-// back: how old it is, is not known, so the next one is due.
+// due reports whether a scheduled backup is made now. A newest backup more than a minute in the future was made before
+// the clock was put back: how old it is, is not known, so the next one is due. Of several backups within a few seconds,
+// the last may be a little in the future, because no two have the same time.
 func due(newest time.Time, every time.Duration, now time.Time) bool {
-	return now.Sub(newest) >= every-early || newest.After(now)
+	return now.Sub(newest) >= every-early || newest.After(now.Add(time.Minute))
 }

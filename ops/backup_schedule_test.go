@@ -57,13 +57,14 @@ func TestScheduledBackupIsDue(t *testing.T) {
 		newest time.Time
 		want   bool
 	}{
-		"none":                   {6 * time.Hour, time.Time{}, true},
-		"just made":              {6 * time.Hour, now, false},
-		"made 5h49m ago":         {6 * time.Hour, now.Add(-5*time.Hour - 49*time.Minute), false},
-		"made 5h50m ago":         {6 * time.Hour, now.Add(-5*time.Hour - 50*time.Minute), true},
-		"a minute in the future": {6 * time.Hour, now.Add(time.Minute), true},
-		"a year in the future":   {6 * time.Hour, now.AddDate(1, 0, 0), true},
-		"no period":              {0, now, true},
+		"none":                  {6 * time.Hour, time.Time{}, true},
+		"just made":             {6 * time.Hour, now, false},
+		"made 5h49m ago":        {6 * time.Hour, now.Add(-5*time.Hour - 49*time.Minute), false},
+		"made 5h50m ago":        {6 * time.Hour, now.Add(-5*time.Hour - 50*time.Minute), true},
+		"seconds in the future": {6 * time.Hour, now.Add(3 * time.Second), false},
+		"minutes in the future": {6 * time.Hour, now.Add(2 * time.Minute), true},
+		"a year in the future":  {6 * time.Hour, now.AddDate(1, 0, 0), true},
+		"no period":             {0, now, true},
 	} {
 		if got := due(c.newest, c.every, now); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
