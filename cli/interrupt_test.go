@@ -42,7 +42,8 @@ func (m *machine) interrupted(step, stdin string, args ...string) (stdout, stder
 			m.t.Fatal(err)
 		}
 	}
-	return out.String(), said.String(), c.Wait()
+	err = c.Wait() // then out is complete
+	return out.String(), said.String(), err
 }
 
 // An interruption that comes too late for an undo does not claim one: the change stays, and the command says so.
