@@ -118,7 +118,7 @@ func (a *app) askInLines(ctx context.Context, form *huh.Form, question huh.Field
 	form.WithAccessible(true).WithTheme(huh.ThemeFunc(huh.ThemeBase)).WithInput(in)
 	show := func() {}
 	if secret, ok := question.(*huh.Input); ok { // the other questions are lists; only the token is typed
-		// The form must not turn off the echo: it would do so again after the terminal was restored.
+		// The form must not turn off the echo itself: at its end it would change the terminal after that was restored.
 		show = hideInput(in.fd())
 		secret.EchoMode(huh.EchoModeNormal)
 	}

@@ -30,7 +30,7 @@ func (c *Client) run(ctx context.Context, limit time.Duration, stdin []byte, arg
 	return c.runWith(ctx, limit, stdin, nil, nil, args...)
 }
 
-// runWith is run with additional environment. It calls line, if not nil, with each complete line of stderr.
+// runWith does what run does, with additional environment variables. It calls line, if not nil, with each complete line of stderr.
 func (c *Client) runWith(ctx context.Context, limit time.Duration, stdin []byte, env []string, line func(string), args ...string) (output, error) {
 	program, err := c.program()
 	if err != nil {

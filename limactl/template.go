@@ -196,7 +196,7 @@ type templateYAML struct {
 	PropagateProxyEnv    bool `yaml:"propagateProxyEnv"`
 	UpgradePackages      bool `yaml:"upgradePackages"`
 	NestedVirtualization bool `yaml:"nestedVirtualization"`
-	Plain                bool `yaml:"plain"` // always false: otherwise Lima mounts no disk and forwards no ports
+	Plain                bool `yaml:"plain"` // always false: in plain mode Lima forwards no ports
 	// Empty keeps the time zone of the image, UTC. Without this field Lima would set the host's.
 	TimeZone string `yaml:"timezone"`
 }
