@@ -41,7 +41,7 @@ var cases = []struct {
 	{"guest-agent", "without Lima's guest agent only the forwards fail", withoutGuestAgent},
 	{"kill", "data survives a killed VM", killVM},
 	{"second-create", "a second create is refused, the box is unchanged", secondCreate},
-	{"destroy", "destroy removes the box and nothing else", destroy},
+	{"destroy", "destroy removes the box and nothing else; what was written meanwhile is in its backup", destroy},
 	{"restore", "restore needs only the exported file and the exported key", restore},
 }
 
@@ -144,23 +144,5 @@ func secondCreate(t *testing.T, l *lab) {
 	var run ops.Run
 	if l.json(t, &run, "start"); !run.Already {
 		t.Error("start of a healthy running box does not report that it was running already")
-	}
-}
-
-func destroy(t *testing.T, l *lab) {
-	var gone ops.Destroyed
-	if l.json(t, &gone, "destroy"); gone.Backup == nil || gone.Backup.Label != "before-destroy" || !gone.Backup.Good() {
-		t.Errorf("destroy made no backup: %+v", gone)
-	}
-	vms, disks := l.lima(t, "list", "-q").stdout, l.lima(t, "disk", "list").stdout
-	if strings.TrimSpace(vms) != "stranger" {
-		t.Errorf("VMs after destroy: %q", vms)
-	}
-	if !strings.Contains(disks, "stranger") || strings.Contains(disks, "e2e-data") {
-		t.Errorf("disks after destroy:\n%s", disks)
-	}
-	var st ops.Status
-	if l.json(t, &st, "status"); st.State != "absent" {
-		t.Errorf("after destroy the box is %s", st.State)
 	}
 }
