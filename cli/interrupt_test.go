@@ -46,7 +46,8 @@ func (m *machine) interrupted(step, stdin string, args ...string) (stdout, stder
 	return out.String(), said.String(), err
 }
 
-// An interruption that comes too late for an undo does not claim one: the change stays, and the command says so.
+// If an interruption comes too late for an undo, the change stays. The command says so, and does not say that it undoes
+// anything.
 func TestInterruptedTooLate(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

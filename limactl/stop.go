@@ -121,8 +121,9 @@ func (c *Client) Kill(ctx context.Context, name string) error {
 	})
 }
 
-// awaitOff waits until no process of an instance runs. It returns an error if this user cannot see that. Until then it calls the functions in each again and again, with
-// the processes that still run, because a host agent that has just started may start its driver later.
+// awaitOff waits until no process of an instance runs. If this user cannot see the processes, it returns an error. While
+// it waits, it calls the functions in each again and again, with the processes that still run, because a host agent
+// that has just started may start its driver later.
 func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duration, each ...func(facts) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("instance %s still runs after %v: %w", in.Name, timeout, ErrTimeout))
 	defer cancel()
@@ -146,8 +147,8 @@ func (c *Client) awaitOff(ctx context.Context, in Instance, timeout time.Duratio
 	}
 }
 
-// CleanStale removes pid files that do not name processes of this instance, as far as this user can see. Such a file may name a zombie or, after a
-// reboot of the host, a process of another program. Lima would call the instance broken or running, and stop --force
+// CleanStale removes pid files that do not name processes of this instance, as far as this user can see. Such a file may
+// name a zombie or, after a reboot of the host, a process of another program. Lima would call the instance broken or running, and stop --force
 // would kill the other program. CleanStale does not touch any process.
 func (c *Client) CleanStale(_ context.Context, name string) error {
 	if err := checkName("instance", name); err != nil {

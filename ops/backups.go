@@ -100,7 +100,7 @@ func (b *Box) WrongClock(given string) string {
 	if given != "" && given != Latest {
 		return ""
 	}
-	list, _ := backup.List(b.Pool()) // without the list the command fails anyway
+	list, _ := b.Backups() // without the list the command fails anyway
 	return backup.WrongClock(list, time.Now())
 }
 
@@ -184,7 +184,7 @@ func (b *Box) VerifyBackup(ctx context.Context, given string, sink Sink) (*backu
 			if err != nil {
 				return err
 			}
-			total := b.sizeOf(id)
+			total := b.listed(id).Bytes
 			if report, err = pool.Verify(ctx, id, func(done int64) { p.Bytes(done, total) }); err != nil {
 				return err
 			}
@@ -194,15 +194,15 @@ func (b *Box) VerifyBackup(ctx context.Context, given string, sink Sink) (*backu
 	return report, err
 }
 
-// sizeOf returns the bytes of data in a listed backup; 0 if they are not known.
-func (b *Box) sizeOf(id string) int64 {
+// listed returns what is known about a backup without its key; an empty envelope if it is not listed.
+func (b *Box) listed(id string) backup.Envelope {
 	list, _ := b.Backups()
 	for _, e := range list {
 		if e.ID == id {
-			return e.Bytes
+			return e
 		}
 	}
-	return 0
+	return backup.Envelope{}
 }
 
 // DeleteBackup deletes a backup, and returns its id. Unless forced, it refuses to delete the last good backup of a data
@@ -219,7 +219,7 @@ func (b *Box) DeleteBackup(ctx context.Context, given string, forced bool, sink 
 			if err != nil {
 				return err
 			}
-			disk := b.diskOf(id)
+			disk := b.listed(id).Disk
 			err = pool.Delete(ctx, id, forced, func(e *backup.Envelope) func(int64) {
 				p.Log("reading all of backup " + e.ID + " first")
 				return func(done int64) { p.Bytes(done, e.Bytes) }
@@ -236,17 +236,6 @@ func (b *Box) DeleteBackup(ctx context.Context, given string, forced bool, sink 
 			return err
 		}}}}, nil
 	})
-}
-
-// diskOf returns the UUID of the data disk of which a listed backup was made; "" if it is not known.
-func (b *Box) diskOf(id string) string {
-	list, _ := b.Backups()
-	for _, e := range list {
-		if e.ID == id {
-			return e.Disk
-		}
-	}
-	return ""
 }
 
 // deletedMeanwhile returns the error for a backup that is no longer listed, because another process has deleted it while

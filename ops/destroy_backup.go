@@ -85,7 +85,7 @@ func (b *Box) readWhole(ctx context.Context, e *backup.Envelope, p *Progress) er
 }
 
 // newestBackup returns the newest good and complete backup of the data disk of this box; nil if there is none. Its
-// bundle is read; of its chunks it is only checked that they exist.
+// bundle is read; of its chunks, only the names and sizes are checked.
 func (b *Box) newestBackup(ctx context.Context) (*backup.Envelope, error) {
 	list, err := backup.List(b.Pool())
 	if err != nil || len(list) == 0 {

@@ -133,7 +133,7 @@ func (m *model) askDrill(intoBox bool) tea.Cmd {
 func (m *model) askExport() tea.Cmd {
 	e, _ := m.selectedBackup()
 	q := form("Export the backup of "+madeAt(e), "The new file holds the backup and all software that a restore needs. "+
-		"The key of "+m.name()+" and the other recipients of the backups open it; their passphrase does not. "+
+		"The key of "+m.name()+" and the other recipients of the backups open it; the passphrase of the backups does not. "+
 		m.typed("Without another recipient or a copy of the key, it opens only on this machine; to copy the key: hermes-box key export FILE"),
 		widget.Field{Text: e.ID + ".hermes-box", Check: notEmpty})
 	q.Yes = "export"

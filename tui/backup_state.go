@@ -33,13 +33,6 @@ func (s *state) lacksBackup(now time.Time) bool {
 	return s.known.Ready && s.known.BackupsErr == nil && s.lastGood() == nil && !created.IsZero() && now.Sub(created) > unsaved
 }
 
-// oldestFirst reverses a list of backups.
-func oldestFirst(list []backup.Envelope) []backup.Envelope {
-	list = slices.Clone(list)
-	slices.Reverse(list)
-	return list
-}
-
 // noUsableKey is the trouble with backups whose key is lost or cannot be read.
 const noUsableKey = "no usable key"
 
@@ -56,7 +49,7 @@ func (s *state) backupTrouble(now time.Time) string {
 		return "backup failed"
 	case len(s.known.Backups) > 0 && !s.known.Backups[0].Good():
 		return "backup damaged"
-	case backup.WrongClock(oldestFirst(s.known.Backups), now) != "":
+	case backup.WrongClock(s.known.Backups, now) != "":
 		return "backup clock wrong"
 	case s.lacksBackup(now):
 		return "no backup"

@@ -226,7 +226,7 @@ func aboutBackup(p page, s *state, e backup.Envelope, w int) (out []string) {
 	if e.Failed != "" {
 		fact("failed", e.Failed, p.Bad)
 	}
-	if wrong := backup.WrongClock(oldestFirst(s.known.Backups), p.now); wrong != "" && e.ID == s.known.Backups[0].ID {
+	if wrong := backup.WrongClock(s.known.Backups, p.now); wrong != "" && e.ID == s.known.Backups[0].ID {
 		fact("clock", wrong+"; "+ops.ClockAdvice, p.Warn)
 	}
 	fact("made", e.Time.Local().Format(time.DateTime)+", of box "+e.Box+" ("+e.Arch+")", plain)

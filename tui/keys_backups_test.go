@@ -43,7 +43,7 @@ func TestBackupKeys(t *testing.T) {
 		{"a damaged backup is deleted", withBackups(first, damaged), "B j D y", "is deleted", "delete:" + second.ID},
 		{"w asks for the file to export into", withBackups(first), "B w", "> " + first.ID + ".hermes-box", "!export"},
 		{"enter exports into that file", withBackups(first), "B w enter", "the backup is in /srv/me/" + first.ID + ".hermes-box", "export:" + first.ID + ":/srv/me/" + first.ID + ".hermes-box"},
-		{"w says what opens the file", withBackups(first), "B w", "their passphrase does not", "!export"},
+		{"w says what opens the file", withBackups(first), "B w", "the passphrase of the backups does not", "!export"},
 		{"the result of an export warns of a key without a copy", withBackups(first), "B w enter", "! only this machine has the key", "export:" + first.ID + ":/srv/me/" + first.ID + ".hermes-box"},
 		{"esc does not export", withBackups(first), "B w esc", "▸ 2h ", "!export"},
 		{"f refuses an empty path", withBackups(first), "B f " + strings.Repeat("backspace ", 12) + "enter", "! type a path", "!get"},

@@ -90,13 +90,13 @@ func (p *Pool) nextNumber(ctx context.Context) (int64, error) {
 // early is how far in the future the time of a backup may be without a warning.
 const early = time.Minute
 
-// WrongClock says why the times in a list of backups, oldest first, cannot be right: the last one is in the future, or
-// earlier ones have later times. It returns "" if they can.
+// WrongClock says why the times in a list of backups, newest first, cannot be right: the first one is in the future, or
+// later ones in the list have later times. It returns "" if they can.
 func WrongClock(list []Envelope, now time.Time) string {
 	if len(list) == 0 {
 		return ""
 	}
-	newest := list[len(list)-1]
+	newest := list[0]
 	if newest.Time.After(now.Add(early)) {
 		return fmt.Sprintf("backup %s was made last, and its time is in the future: a clock is or was wrong", newest.ID)
 	}
@@ -104,6 +104,10 @@ func WrongClock(list []Envelope, now time.Time) string {
 	if len(later) == 0 {
 		return ""
 	}
+	have := "have"
+	if len(later) == 1 {
+		have = "has"
+	}
 	return fmt.Sprintf("backup %s was made last, although %s, such as %s, %s a later time: a clock was wrong", newest.ID,
-		spell.Count(len(later), "earlier backup"), later[0].ID, map[bool]string{true: "has", false: "have"}[len(later) == 1])
+		spell.Count(len(later), "earlier backup"), later[len(later)-1].ID, have)
 }

@@ -126,7 +126,7 @@ func TestOrderWithoutNumbers(t *testing.T) {
 func TestWrongClock(t *testing.T) {
 	of := func(days ...int) (list []Envelope) {
 		for _, d := range days {
-			list = append(list, Envelope{ID: newID(day(d), ""), Time: day(d)})
+			list = slices.Insert(list, 0, Envelope{ID: newID(day(d), ""), Time: day(d)}) // newest first
 		}
 		return list
 	}

@@ -56,7 +56,7 @@ func Read(home store.Home, box string) (*Record, error) {
 		return nil, ErrNoKey
 	}
 	if err != nil {
-		return nil, fault.New(fault.IntegrityFailed, "the record of a key cannot be read: %w", err).Hint("make it a file that you can read: ls -l %s", shellescape.Quote(path))
+		return nil, fault.New(fault.IntegrityFailed, "the record of a key cannot be read: %w", err).Hint("to see why it cannot be read: ls -l %s", shellescape.Quote(path))
 	}
 	r, err := parse(data, box)
 	if errors.Is(err, errSchema) {
